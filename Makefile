@@ -244,9 +244,10 @@ bench-pages: .venv/dev.stamp
 	$(BIN)/python -m bench.pages
 	$(BIN)/python -m bench.in_browser
 
-# The tokens of answers over MCP.
+# The tokens of answers over MCP, and right answers, calls and tokens compared with programs in KB_PEERS.
 bench-tokens: .venv/dev.stamp
 	$(BIN)/python -m bench.tokens
+	$(BIN)/python -m bench.peers.questions
 
 # The same compared with other memories. KB_PEERS names a folder with an environment of each.
 bench-peers: .venv/dev.stamp

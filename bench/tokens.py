@@ -22,6 +22,7 @@ from fastmcp import Client
 from bench.collection import DATA, collection
 from bench.serving import add_all, serving
 from kb.client.client import EngineClient
+from kb_mcp.tools.rendering import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,6 +34,12 @@ CALLS_A_QUESTION: Final = 1.15
 """As many as an agent needed for one of forty questions."""
 
 SCOPE: Final = "conv-26"
+SESSION_SCOPES: Final = ("conv-43", "conv-47", "conv-49")
+"""The conversations on which nothing was chosen."""
+
+BEGINNING: Final = 60
+"""The number of characters of a turn that an answer must contain, without white space."""
+
 UNREAD: Final = ("highlights", "more", "truncated")
 FILE_QUESTIONS: Final = (
     "what was repaired and what did it cost",
@@ -58,6 +65,11 @@ def count(text: str) -> int:
     return len(ENCODING.encode(text, allowed_special="all"))
 
 
+def flat(text: str) -> str:
+    """Return a text without white space and marks that formats escape."""
+    return "".join(character for character in text if character.isalnum())
+
+
 @dataclass
 class Tally:
     """Tokens of passages, of texts, of structured contents and of the engine's JSON, over several answers."""
@@ -71,7 +83,7 @@ class Tally:
     def add(self, result: CallToolResult, reply: dict[str, Any]) -> None:
         """Count an answer, and the engine's reply to the same search."""
         found = result.structured_content["results"]
-        self.passages += sum(count(each["text"]) for each in found)
+        self.passages += sum(count(shown_text(each)) for each in found)
         self.text += count(result.content[0].text)
         self.structured += count(json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":")))
         kept = [{name: value for name, value in each.items() if name not in UNREAD} for each in reply["results"]]
@@ -124,6 +136,28 @@ async def recall(agent: Client[Any], engine: EngineClient) -> tuple[Tally, list[
     return tally, [within("recall per 1,000 tokens, against before", now / before, 2, operator.ge, figures)]
 
 
+async def excerpts(agent: Client[Any]) -> bool:
+    """Judge the evidence in sessions of conversations, of which later results show excerpts, against whole passages."""
+    turns, shown, whole = collection("locomo_turns"), list[float](), list[float]()
+    tokens = saved = 0
+    for name, grades in turns.judgements.items():
+        query = turns.queries.get(name, {})
+        evidence = [flat(turns.documents[turn]["text"])[:BEGINNING] for turn in grades if turn in turns.documents]
+        if query.get("scope") not in SESSION_SCOPES or not evidence:
+            continue
+        result = await agent.call_tool("kb_search", {"query": query["text"], "tags": [query["scope"]]})
+        found = result.structured_content["results"]
+        for recalls, texts in ((shown, map(shown_text, found)), (whole, (each["text"] for each in found))):
+            said = flat("\n".join(texts))
+            recalls.append(sum(each in said for each in evidence) / len(evidence))
+        tokens += count(result.content[0].text)
+        saved += sum(count(each["text"]) - count(shown_text(each)) for each in found)
+    parts, passages = sum(shown) / len(shown), sum(whole) / len(whole)
+    print(f"  sessions: recall {passages:.3f} with whole passages, {(tokens + saved) / len(shown):.0f} tokens each")
+    more = f"({parts:.3f}, {tokens / len(shown):.0f} tokens each)"
+    return within("recall of sessions with excerpts, against whole", parts / passages, 0.97, operator.ge, more)
+
+
 def judge_questions(tallies: Iterable[Tally]) -> bool:
     """Judge the tokens of a question, for equal numbers about files, notes and conversations."""
     costs = [tally.text / tally.answers * CALLS_A_QUESTION for tally in tallies]
@@ -172,7 +206,10 @@ async def tool_list(agent: Client[Any]) -> bool:
         for tool in await agent.list_tools()
     ]
     return within(
-        "the list of tools", sum(count(json.dumps(each, separators=(",", ":"))) for each in sent), 2600, operator.le
+        "the list of tools",
+        sum(count(json.dumps(each, ensure_ascii=False, separators=(",", ":"))) for each in sent),
+        2600,
+        operator.le,
     )
 
 
@@ -181,7 +218,9 @@ async def fill(engine: EngineClient, agent: Client[Any]) -> None:
     for text in DECISIONS:
         await agent.call_tool("kb_addnote", {"text": text, "tags": ["harbor", "memory"]})
     turns = collection("locomo_turns").documents.items()
-    await add_all(engine, ((path, each) for path, each in turns if each.get("scope") == SCOPE))
+    await add_all(engine, ((path, each) for path, each in turns if each.get("scope") == SCOPE), 1)
+    sessions = collection("locomo_sessions").documents.items()
+    await add_all(engine, ((path, each) for path, each in sessions if each.get("scope") in SESSION_SCOPES), 1)
     for path in sorted((DATA / "files").iterdir()):
         if path.suffix not in (".md",):
             with path.open("rb") as file:
@@ -201,6 +240,7 @@ async def measure(url: str) -> bool:
         verdicts = [
             *shares,
             *found,
+            await excerpts(agent),
             judge_questions((files, notes, turns)),
             within("40 notes listed", count(listed.content[0].text), 1500, operator.le),
             await edit(agent, engine),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bench.collection import collection
 from bench.peers import basic_memory, kb, mcp_memory_service
 from bench.peers.embeddings import embeddings_served
-from bench.tokens import SCOPE, count
+from bench.tokens import BEGINNING, SCOPE, count, flat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,8 +33,6 @@ PEERS: Final[dict[str, Any]] = {
     "mcp-memory-service": mcp_memory_service,
 }
 TOP: Final = 10
-BEGINNING: Final = 60
-"""The number of characters of a turn that an answer must contain, without white space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +59,6 @@ class Tally:
             f"{recall:8.3f}{tokens:10.0f}{recall / tokens * 1000:14.3f}"
             f"{self.adding:10.1f}{self.searching / self.questions * 1000:10.1f}"
         )
-
-
-def flat(text: str) -> str:
-    """A text without white space and marks that formats escape."""
-    return "".join(character for character in text if character.isalnum())
 
 
 def questions(documents: Mapping[str, str]) -> list[Question]:

@@ -31,6 +31,8 @@ from kb.maintenance.live_settings import LiveSettings, Part, check_backup_folder
 from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restore_swap import complete_restore
 from kb.maintenance.tasks import MaintenanceTasks
+from kb.notes_folder.folder import NotesFolder
+from kb.notes_folder.parts import FolderParts
 from kb.parser.drop_privileges import forbid_inspection
 from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
@@ -202,15 +204,17 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
     pictures = stack.enter_context(PagePictures(store, originals, drawing_limits(settings)))
     reembedder = start_reembedder(core, settings, instruments, stack)
+    note_pool = stack.enter_context(FollowingPool(1, "kb-notes"))
 
     def is_alone() -> bool:
         return has_gpu or not (queue.is_crowded or worker.is_busy or reembedder.is_busy)
 
+    note_vectors = NoteVectors(embedder, note_pool, is_alone)
     return Services(
         settings=settings,
         store=store,
         embedder=embedder,
-        note_vectors=NoteVectors(embedder, stack.enter_context(FollowingPool(1, "kb-notes")), is_alone),
+        note_vectors=note_vectors,
         worker=worker,
         originals=originals,
         search=SearchService(store, embedder, pool, instruments, recall, is_alone),
@@ -223,6 +227,7 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
         map=stack.enter_context(DocumentMapper(store)),
         map_queue=Admission(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
         comparison_queue=Admission(MAX_COMPARISONS, 1, TOO_MANY_COMPARISONS),
+        notes_folder=start_notes_folder(core, settings, note_vectors, stack),
         maintenance=maintenance,
         live_settings=live,
         instruments=instruments,
@@ -273,6 +278,22 @@ def backup_sizes(live: LiveSettings) -> Iterator[int]:
     if live.settings.backup_dir is None:
         raise FilesUnavailable
     return sizes(live.settings.backup_dir)
+
+
+def start_notes_folder(
+    core: Core, settings: Settings, note_vectors: NoteVectors, stack: ExitStack
+) -> NotesFolder | None:
+    """Keep the notes in step with the folder that the settings name, if any; `stack` stops that."""
+    if settings.notes_dir is None:
+        return None
+    root = settings.notes_dir.absolute()
+    parts = FolderParts(root, core.store, core.originals, note_vectors, settings.max_note_chars)
+    others = {
+        "KB_DATA_DIR": settings.data_dir,
+        "KB_INBOX_DIR": settings.inbox_dir,
+        "KB_BACKUP_DIR": settings.backup_dir,
+    }
+    return stack.enter_context(NotesFolder(parts, others))
 
 
 def searches_at_once(settings: Settings, *, has_gpu: bool) -> int:

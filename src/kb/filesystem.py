@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import logging
 import os
 import shutil
@@ -15,6 +17,10 @@ from kb.api.errors import REMEDY, DiskFault, StoreError
 logger = logging.getLogger(__name__)
 
 IS_WINDOWS = os.name == "nt"
+AT_CWD = -100
+UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
+"""The errors of a system or a file system that cannot exchange files."""
+
 MANY_FILES = 1 << 16
 """Enough for any of our servers."""
 
@@ -110,6 +116,55 @@ def remove_folder(folder: Path) -> None:
         shutil.rmtree(folder)
     except OSError as error:
         logger.warning("%s cannot be removed: %s", folder, error)
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Exchange two files at once, or where the system cannot do that, in two steps. The first one always exists.
+
+    Raises:
+        OSError: the files cannot be exchanged.
+    """
+    if _rename(one, other, swap=True):
+        return
+    aside = one.with_name(f"{other.name}-aside")
+    os.link(one, aside) if hasattr(os, "link") and not IS_WINDOWS else shutil.copy2(one, aside)
+    other.replace(one)
+    aside.replace(other)
+
+
+def move_to_free(path: Path, target: Path) -> None:
+    """Move a file to a path that nothing has.
+
+    Raises:
+        FileExistsError: something has this path already.
+        OSError: the file cannot be moved.
+    """
+    if _rename(path, target, swap=False):
+        return
+    if os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+    path.rename(target)
+
+
+def _rename(path: Path, target: Path, *, swap: bool) -> bool:
+    """Rename a file to a free path, or exchange two files, in one step; return False if the system cannot do that."""
+    if sys.platform not in ("linux", "darwin"):
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    old, new = os.fsencode(path), os.fsencode(target)
+    try:
+        if sys.platform == "linux":
+            failed = libc.renameat2(AT_CWD, old, AT_CWD, new, ctypes.c_uint(2 if swap else 1))
+        else:
+            failed = libc.renamex_np(old, new, ctypes.c_uint(2 if swap else 4))
+    except AttributeError:  # an old C library
+        return False
+    if failed and ctypes.get_errno() in UNSUPPORTED:
+        return False
+    if failed:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), str(path), None, str(target))
+    return True
 
 
 def is_exposed(path: Path) -> bool:

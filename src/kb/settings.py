@@ -172,6 +172,8 @@ class Settings(EngineAccess):
         extract_seconds: the time limit of extractors for one file, in seconds.
         ocr: read pictures and scans with Tesseract: `1`, or its languages, such as `eng+deu`.
         inbox_dir: a folder from which the engine adds files automatically.
+        notes_dir: a folder with a Markdown file of each note. kb writes changed notes there, and takes changed, new and
+            deleted files into the notes.
         index_ratio: the maximum size of one file in the database, as a multiple of its own size, in addition to 400 kB.
         own_tags: give documents the tags that their files contain.
         max_note_chars: the maximum length of a note, in characters.
@@ -211,6 +213,7 @@ class Settings(EngineAccess):
     extract_seconds: Annotated[float, Field(gt=0)] = 600
     ocr: str = ""
     inbox_dir: UserPath | None = None
+    notes_dir: UserPath | None = None
     index_ratio: Annotated[float, Field(ge=4)] = 20
     own_tags: bool = True
     max_note_chars: Annotated[int, Field(ge=1)] = 1_000_000

@@ -33,6 +33,7 @@ COMMAND_GROUPS: Final = {
         "watch": "kb_cli.commands.watch:watch",
         "addnote": "kb_cli.commands.addnote:addnote",
         "updatenote": "kb_cli.commands.updatenote:updatenote",
+        "notes": "kb_cli.commands.notes:notes",
         "search": "kb_cli.commands.search:search",
         "similar": "kb_cli.commands.similar:similar",
         "duplicates": "kb_cli.commands.duplicates:duplicates",

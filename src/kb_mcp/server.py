@@ -132,14 +132,11 @@ def register_tool(
     described = partial(Tool.from_function, title=title, description=description(tool), annotations=annotations)
     registered = described(translated, output_schema=output_schema)
     for parameter in registered.parameters["properties"].values():
-        if not parameter.get("default", True):
-            del parameter["default"]  # an empty default says nothing, and costs three tokens
+        parameter.pop("default", None)  # each costs three tokens, and agents omit parameters anyway
         if parameter.get("minimum", 0) >= 0:  # kb checks all bounds, and agents expect these
             parameter.pop("minimum", None)
         for bound in ("maximum", "minLength", "maxLength"):
             parameter.pop(bound, None)
-        if parameter.get("default") == parameter.get("enum", [None])[0]:
-            parameter.pop("default", None)
     server.add_tool(registered)
     return registered
 

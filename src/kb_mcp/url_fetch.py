@@ -21,6 +21,18 @@ from kb.api.errors import Invalid
 HOST: Final = re.compile(r"[a-z0-9.:_-]{1,253}")
 SECONDS: Final = 60
 MOST_REDIRECTS: Final = 5
+MOST_AT_ONCE: Final = 4
+"""Maximum number of downloads at once, each of which takes disk space; the others wait."""
+
+SIGNING: Final = re.compile(
+    r"x-amz-.+|x-goog-.+|awsaccesskeyid|googleaccessid|key-pair-id|policy|signature|expires|sig|s[eprtv]|spr|sip|sk\w+"
+)
+"""Parameters of signed URLs of Amazon S3, CloudFront, Google Cloud Storage and Azure."""
+
+SIGNATURE: Final = re.compile(r"(x-amz-|x-goog-)?signature|sig")
+SECRET: Final = re.compile(
+    r".*(token|secret|passw|credential|session|jwt|signature|hmac).*|.*(auth|key)|authorization|pw|sig"
+)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 ASSIGNED: Final = ipaddress.IPv6Network("2000::/3")
 EXAMPLES: Final = ipaddress.IPv6Network("3fff::/20")
@@ -45,6 +57,7 @@ class Fetcher:
     def __init__(self, hosts: Sequence[str], max_bytes: int) -> None:
         self._hosts = hosts
         self._max_bytes = max_bytes
+        self._slots = asyncio.Semaphore(MOST_AT_ONCE)
 
     @property
     def is_on(self) -> bool:
@@ -59,7 +72,7 @@ class Fetcher:
         if not self._hosts:
             raise Invalid(OFF)
         try:
-            async with asyncio.timeout(SECONDS), AsyncExitStack() as stack:
+            async with asyncio.timeout(SECONDS), self._slots, AsyncExitStack() as stack:
                 client = await stack.enter_async_context(httpx2.AsyncClient(timeout=SECONDS, trust_env=False))
                 for _ in range(MOST_REDIRECTS + 1):
                     request = await self._request(client, url)
@@ -105,6 +118,19 @@ class Fetcher:
             raise
         content.seek(0, io.SEEK_SET)
         return content
+
+
+def public_url(url: str) -> str | None:
+    """Return a URL without its signature and fragment, as a path for the document; None if it has other secrets.
+
+    Without the secrets, URLs of several documents could be equal, and one document would replace another.
+    """
+    parsed = httpx2.URL(url).copy_with(fragment=None)
+    names = [name.lower() for name in parsed.params]
+    if any(map(SIGNATURE.fullmatch, names)):
+        rest = [(name, value) for name, value in parsed.params.multi_items() if not SIGNING.fullmatch(name.lower())]
+        parsed = parsed.copy_with(params=rest or None)
+    return None if any(SECRET.fullmatch(name.lower()) for name in parsed.params) else str(parsed)
 
 
 def _reason(error: Exception) -> str:

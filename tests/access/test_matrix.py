@@ -46,6 +46,7 @@ NEEDED = {
             "POST reembed",
             "GET maintenance",
             "POST maintenance",
+            "POST notes-folder",
         ),
         "admin",
     ),

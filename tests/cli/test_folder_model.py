@@ -9,8 +9,8 @@ from contextlib import suppress
 import pytest
 
 from kb.client.client import EngineClient
+from kb.folders import disk_view
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.sync import disk_view
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.round import sync_folder

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
+from kb.folders import disk_view
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.sync import disk_view
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.round import sync_folder

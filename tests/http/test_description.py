@@ -54,6 +54,7 @@ reembed    GET     /reembed
 reembed    POST    /reembed
 maintenance GET    /maintenance
 maintenance POST   /maintenance
+maintenance POST   /notes-folder
 keys       GET     /keys
 keys       POST    /keys
 keys       POST    /first-key

@@ -118,8 +118,8 @@ async def test_filter_by_tag_instead_of_collection(agent, word):
     assert "collection" not in found
     assert (
         await refusal(agent, "kb_search", query="test", collection="memory") == "collection: no such parameter."
-        " kb_search takes query, top, tags, tag_any, tag_not, doc_type, lang, source_prefix, name, document_id, after, before,"
-        " updated_after, sort, group_by, fts_only, vec_only, all."
+        " kb_search takes query, top, tags, tag_any, tag_not, tag_exact, doc_type, lang, source_prefix, name, document_id, after,"
+        " before, updated_after, sort, group_by, fts_only, vec_only, all."
     )
 
 

@@ -126,7 +126,7 @@ async def texts(agent, **arguments):
 
 async def test_the_head_of_a_result_is_a_place_to_read(agent, chronicle, word):
     found = await agent.call_tool("kb_search", {"query": word, "fts_only": True})
-    shown = re.search(r"\[document \d+, chunk \d+\]", found.content[0].text)[0]
+    shown = re.search(r"(?<=\n)>>>\d+ chunk \d+", found.content[0].text)[0]
     [hit] = found.structured_content["results"]
     read = await call(agent, "kb_get", document_id=shown, around=0)
     assert [chunk["id"] for chunk in read["chunks"]] == [hit["chunk_id"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import quicktok
 
 from tests.mcp.conftest import call, done, noted, refusal
@@ -145,4 +146,25 @@ async def test_a_date_and_tags_that_all_results_have_are_said_once(agent, word):
         assert all(word in each["tags"] for each in found), tool
     assert f"\nAll: tags {word}.\n" in text
     searched = (await agent.call_tool("kb_search", {"query": word, "tags": [word]})).content[0].text
-    assert f"\nAll: 2026-02-03 · tags {word}.\n" in searched
+    assert f"\n>>> All: notes · 2026-02-03 · tags {word}.\n" in searched
+
+
+@pytest.mark.parametrize("tool", ["kb_search", "kb_list"])
+async def test_a_tag_includes_the_tags_below_it_unless_the_agent_wants_it_exactly(agent, word, tool):
+    for tag in (word, f"{word}/below"):
+        await noted(agent, text=f"{word} under {tag}", tags=[tag])
+    query = {"query": word} if tool == "kb_search" else {}
+    counts = []
+    for exact in (False, True):
+        found = await call(agent, tool, **query, tags=[word], tag_exact=exact)
+        counts.append(len(found["results" if tool == "kb_search" else "documents"]))
+    assert counts == [2, 1]
+
+
+@pytest.mark.parametrize("tool", ["kb_search", "kb_list"])
+async def test_the_word_null_in_a_filter_means_no_filter(agent, word, tool):
+    await noted(agent, text=f"{word} is kept", tags=[word])
+    query = {"query": word} if tool == "kb_search" else {}
+    nothing = {"doc_type": "null", "source_prefix": "null", "after": "null", "tag_any": ["null"], "tag_not": "null"}
+    found = await call(agent, tool, **query, tags=[word], **nothing)
+    assert len(found["results" if tool == "kb_search" else "documents"]) == 1

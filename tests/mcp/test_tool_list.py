@@ -12,7 +12,7 @@ from kb_mcp.middleware.arguments import LIST_PARAMETERS
 from tests.mcp.conftest import ERAS, call, done
 
 MOST_TOKENS = 2600
-KEYWORDS = {"type", "description", "default", "enum", "items", "minimum"}
+KEYWORDS = {"type", "description", "enum", "items", "minimum"}
 """What there is in the schema of a parameter: other words are unknown to JSON Schema, or to some clients."""
 
 
@@ -47,8 +47,6 @@ async def test_input_schemas_are_flat_and_portable(agent):
         for name, schema in tool.input_schema["properties"].items():
             assert schema["type"] in ("string", "integer", "boolean", "array"), (tool.name, name)
             assert schema.keys() <= KEYWORDS, (tool.name, name)
-            assert schema.get("default", True)
-            assert not ("default" in schema and name in tool.input_schema.get("required", ()))
 
 
 async def test_every_parameter_has_a_description_and_no_tool_has_an_output_schema(agent):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.server
 import threading
 
 import pytest
 from fastmcp import Client
 
+from kb_mcp.url_fetch import MOST_AT_ONCE, Fetcher, public_url
 from tests.conftest import KEY
 from tests.mcp.conftest import call, done, refusal
+from tests.support.eventually import eventually_async
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,7 @@ def site():
             self.send_response(200)
             self.end_headers()
             size = 3 << 20 if self.path == "/large" else 1
-            self.wfile.write(b"The lighthouse opens at nine. " * size)
+            self.wfile.write(b"The lighthouse opens at nine. " * size + self.path.encode())
 
         def log_message(self, *_):
             pass
@@ -43,6 +46,31 @@ def site():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def slow_site():
+    """A web server on loopback that waits for `open`, and lists the requests that wait."""
+    waiting, gate = [], threading.Event()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            waiting.append(self.path)
+            gate.wait(30)
+            with contextlib.suppress(BrokenPipeError):  # the download was cancelled
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"The lighthouse opens at nine.")
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", waiting, gate
+    gate.set()
     server.shutdown()
     server.server_close()
 
@@ -91,7 +119,6 @@ async def test_a_file_is_added_by_its_url(gateway_with, site, word):
 )  # fmt: skip
 async def test_private_addresses_and_other_schemes_are_refused(address):
     from kb.api.errors import Invalid
-    from kb_mcp.url_fetch import Fetcher
 
     with pytest.raises(Invalid, match=r"^url: (give an http|.* has a private address)"):
         await Fetcher(["*"], 1 << 20).fetch(address)
@@ -109,7 +136,6 @@ def test_public_addresses_are_allowed(address):
 @pytest.mark.parametrize("host", ["a" * 64 + ".example", "a..example", "①②⑦.0.0.1", "x" * 300 + ".example"])
 async def test_an_impossible_host_is_refused(host):
     from kb.api.errors import Invalid
-    from kb_mcp.url_fetch import Fetcher
 
     with pytest.raises(Invalid, match=r"^url: "):
         await Fetcher(["*"], 1 << 20).fetch(f"http://{host}/")
@@ -126,7 +152,6 @@ async def test_an_impossible_host_is_refused(host):
 )
 async def test_a_server_cannot_speak_as_kb_in_an_error(answer):
     from kb.api.errors import Invalid
-    from kb_mcp.url_fetch import Fetcher
 
     async def serve(_, writer):
         writer.write(answer)
@@ -142,7 +167,6 @@ async def test_a_server_cannot_speak_as_kb_in_an_error(answer):
 
 async def test_a_wildcard_does_not_allow_a_name_with_a_private_address(site):
     from kb.api.errors import Invalid
-    from kb_mcp.url_fetch import Fetcher
 
     port = site.rpartition(":")[2]
     with pytest.raises(Invalid, match="localhost has a private address"):
@@ -155,3 +179,61 @@ async def test_by_default_nothing_is_fetched_and_the_parameter_is_not_listed(age
     [tool] = [tool for tool in await agent.list_tools() if tool.name == "kb_upload_start"]
     assert "url" not in tool.input_schema["properties"]
     assert "KB_MCP_FETCH_HOSTS" in await refusal(agent, "kb_upload_start", filename="a.txt", url=site)
+
+
+async def test_only_some_downloads_run_at_once_and_the_others_wait(slow_site):
+    url, waiting, gate = slow_site
+    fetcher = Fetcher(["127.0.0.1"], 1 << 20)
+    downloads = [asyncio.create_task(fetcher.fetch(f"{url}/{number}")) for number in range(MOST_AT_ONCE + 3)]
+    await eventually_async("the first downloads run", lambda: len(waiting) == MOST_AT_ONCE)
+    gate.set()
+    for content in await asyncio.gather(*downloads):
+        with content:
+            assert content.read() == b"The lighthouse opens at nine."
+
+
+async def test_a_download_that_is_cancelled_makes_room_for_others(slow_site):
+    url, waiting, gate = slow_site
+    fetcher = Fetcher(["127.0.0.1"], 1 << 20)
+    for number in range(MOST_AT_ONCE + 1):
+        download = asyncio.create_task(fetcher.fetch(f"{url}/{number}"))
+        await eventually_async("the download runs", lambda number=number: len(waiting) > number)
+        download.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await download
+    gate.set()
+    (await fetcher.fetch(f"{url}/last")).close()
+
+
+SIGNED = {
+    "https://b.example/plan.pdf?X-Amz-Credential=c&X-Amz-Expires=60&X-Amz-Signature=abc": "https://b.example/plan.pdf",
+    "https://b.example/plan.pdf?versionId=7&X-Goog-Signature=abc": "https://b.example/plan.pdf?versionId=7",
+    "https://b.example/plan.pdf?sv=2022&se=2026&sr=b&sp=r&sig=abc%3D": "https://b.example/plan.pdf",
+    "https://b.example/plan.pdf?Expires=1&Signature=z&Key-Pair-Id=K": "https://b.example/plan.pdf",
+    "https://b.example/plan?id=5&page=2#top": "https://b.example/plan?id=5&page=2",
+    "https://b.example/plan?expires=soon&keyword=oil": "https://b.example/plan?expires=soon&keyword=oil",
+    "https://b.example/plan.pdf?rlkey=abc&dl=1": None,
+    "https://b.example/plan.pdf?tempauth=abc": None,
+    "https://b.example/plan.pdf?q-sign-algorithm=sha1&q-signature=abc": None,
+    "https://b.example/download?token=abc": None,
+    "https://b.example/download?id=3&api_key=abc": None,
+    "https://b.example/download?id=3&access_token=abc": None,
+}
+
+
+@pytest.mark.parametrize(("url", "kept"), SIGNED.items(), ids=map(str, range(len(SIGNED))))
+def test_a_path_has_no_secret_of_the_url(url, kept):
+    assert public_url(url) == kept
+
+
+async def test_two_files_behind_secret_urls_are_two_documents(gateway_with, site, word):
+    with gateway_with("127.0.0.1") as gateway:
+        async with Client(f"{gateway.url}/mcp") as agent:
+            stored = set()
+            for number in range(2):
+                url = f"{site}/{word}?token={number}"
+                start = {"filename": f"{number}.txt", "url": url, "tags": [word]}
+                stored.add(await done(agent, await call(agent, "kb_upload_start", **start)))
+            listed = await call(agent, "kb_list", tags=[word])
+    assert len(stored) == len(listed["documents"])
+    assert not any("source_path" in document for document in listed["documents"])

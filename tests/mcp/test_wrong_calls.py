@@ -137,6 +137,7 @@ UNDERSTOOD = [
     ("kb_get", {"document_id": "#$note"}, "brown fox"),
     ("kb_get", {"document_id": "$note"}, "brown fox"),
     ("kb_search", {"query": "brown fox", "document_id": "[note $note, chunk 3]"}, "brown fox"),
+    ("kb_search", {"query": "brown fox", "document_id": '>>>note $note chunk 3 "Fox" p. 2 · tags x'}, "brown fox"),
     ("kb_search", {"query": "brown fox", "tags": "animals,"}, "brown fox"),
     ("kb_search", {"query": "brown fox", "tags": "#Animals"}, "brown fox"),
     ("kb_search", {"query": "almanac", "doc_type": ".PDF"}, "almanac"),

@@ -8,8 +8,9 @@ import os
 
 import pytest
 
-from kb_cli.sync import disk_view, folder_claim
-from kb_cli.sync.disk_view import describe_mounts
+from kb.folders import disk_view
+from kb.folders.disk_view import describe_mounts
+from kb_cli.sync import folder_claim
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_claim import has_moved, is_from_here, is_mine
 

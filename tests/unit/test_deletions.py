@@ -10,12 +10,12 @@ from pathlib import PurePosixPath
 import pytest
 
 from kb.api.temporary_files import is_leftover
-from kb_cli.sync import timed_reads
-from kb_cli.sync.deletions import ITSELF, Judge, remembered
+from kb.folders import timed_reads
+from kb.folders.deletions import ITSELF, Judge, remembered
+from kb.folders.disk_view import DiskView, unescaped
+from kb.folders.watching import explain, folder_state
 from kb_cli.sync.digests import DigestCache
-from kb_cli.sync.disk_view import DiskView, unescaped
 from kb_cli.sync.file_selection import select_files
-from kb_cli.sync.watching import explain, folder_state
 
 
 @pytest.fixture

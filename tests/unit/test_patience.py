@@ -11,11 +11,11 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from kb_cli.sync import timed_reads
+from kb.folders import timed_reads
+from kb.folders.disk_view import DiskView
+from kb.folders.timed_reads import TimedReader
 from kb_cli.sync.digests import DigestCache
-from kb_cli.sync.disk_view import DiskView
 from kb_cli.sync.file_selection import select_files
-from kb_cli.sync.timed_reads import TimedReader
 from kb_cli.sync.upload import file_size, is_empty
 
 BLOCKED = 0.2

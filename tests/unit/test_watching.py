@@ -10,8 +10,9 @@ import os
 import pytest
 import watchfiles
 
-from kb_cli.sync import watching
-from kb_cli.sync.watching import watch
+from kb.folders import watching
+from kb.folders.watching import watch
+from kb_cli.runtime.output import print_error
 
 
 class Libc:
@@ -54,7 +55,7 @@ def full(monkeypatch, tmp_path):
 async def look(folder, ticks):
     """Look until so many ticks have come."""
     seen = []
-    async for is_changed in watch(folder):
+    async for is_changed in watch(folder, print_error):
         seen.append(is_changed)
         if len(seen) == ticks:
             (folder / "new.md").write_text("words")

@@ -12,7 +12,8 @@ from tests.support.eventually import eventually
 from tests.support.pdf import pdf
 from tests.web.conftest import chromium, pages
 
-WIDTHS = (360, 1280, 2560)
+WIDTHS = (390, 1280, 2560)
+NARROWEST = 360
 DRAWN = "return document.querySelector('.looks img').naturalWidth > 0"
 
 

@@ -46,6 +46,12 @@ def send(reader, **values):
     reader._take(reader.http.post(form.action, data=data))
 
 
+def fail(site, name):
+    """Add a file that cannot be read; return its job."""
+    file = {"file": (f"{name}.pdf", f"%PDF-1.4 none {name}".encode())}
+    return site.engine.post("jobs", params={"wait": 30}, files=file).json()["job_id"]
+
+
 def test_rows_are_selected_with_shift_tagged_together_and_the_tags_taken_back(browser, site, batch):
     tag, ids = batch
     browser.get(f"{site.url}/documents?tag={tag}")
@@ -86,7 +92,7 @@ def test_rows_are_selected_with_keys_alone_and_deleted_and_restored(browser, sit
 def test_all_that_match_are_changed_in_one_operation(browser, site, batch):
     tag, ids = batch
     reader = reader_at(site, f"documents?tag={tag}")
-    send(reader, act="retag", add="whole", all="1")
+    send(reader, act="retag", add="whole", all="1", total="5")
     assert "Tags changed in 5 documents." in reader.text
     assert tagged(site, "whole") == set(ids)
     reader.submit(r"/changes/\d+$")
@@ -128,8 +134,7 @@ def test_deleted_documents_are_restored_together(site, batch):
 
 def test_failed_files_are_dismissed_one_by_one_and_all_at_once(site):
     for number in range(3):
-        file = {"file": (f"broken-{number}.pdf", b"%PDF-1.4 none " + str(number).encode())}
-        site.engine.post("jobs", params={"wait": 30}, files=file)
+        fail(site, f"broken-{number}")
     failed = [each["id"] for each in site.engine.get("jobs", params={"status": "failed"}).json()["jobs"]]
     reader = reader_at(site, "jobs?status=failed")
     send(reader, id=[str(failed[0])], act="dismiss")
@@ -216,6 +221,95 @@ def test_a_single_deletion_returns_to_the_list_and_can_be_undone(browser, site, 
     find(browser, ".notice button", "Undo")[0].click()
     find(browser, ".notice", "Undone")
     assert tagged(site, tag) == set(ids)
+
+
+@pytest.mark.parametrize("fields", [{"act": "retag", "add": "late"}, {"act": "move", "folder": "late"}])
+def test_all_that_match_are_tagged_or_moved_only_while_the_list_is_the_one_on_the_page(site, batch, fields):
+    tag, ids = batch
+    reader = reader_at(site, f"documents?tag={tag}")
+    late = add(site, f"{tag}/old/late.md", f"# Late\n\nA late file of {tag}.", tag)
+    site.engine.delete(f"documents/{ids[0]}").raise_for_status()
+    send(reader, **fields, all="1", total="5")
+    assert reader.answer.status_code == 422
+    assert "the list has changed" in reader.text
+    assert not tagged(site, "late")
+    assert site.engine.get(f"documents/{late}").json()["source_path"] == f"{tag}/old/late.md"
+    site.engine.delete(f"documents/{late}").raise_for_status()
+
+
+def test_the_whole_bin_is_restored_only_while_it_is_the_one_on_the_page(site, batch):
+    tag, ids = batch
+    mail = site.ids["boat/moorings.eml"]  # its attachment goes with it, and comes back with it
+    for each in (ids[0], mail):
+        site.engine.delete(f"documents/{each}").raise_for_status()
+    reader = reader_at(site, "bin")
+    total = str(site.engine.get("status").json()["history"]["bin"])
+    site.engine.delete(f"documents/{ids[1]}").raise_for_status()
+    send(reader, act="restore", all="1", total=total)
+    assert reader.answer.status_code == 422
+    assert "the list has" in reader.text
+    assert tagged(site, tag) == set(ids[2:])
+    send(reader_at(site, "bin"), act="restore", all="1", total=str(int(total) + 1))
+    assert tagged(site, tag) == set(ids)
+    assert site.engine.get(f"documents/{mail}").status_code == 200
+    site.engine.delete(f"documents/{site.ids['binned']}").raise_for_status()
+
+
+def test_all_documents_that_a_search_found_are_changed_also_those_on_no_page(browser, site, batch):
+    tag, ids = batch
+    many = [
+        add(site, f"{tag}/more/{number}.md", f"# {tag} more {number}\n\nFound {number}.", tag) for number in range(20)
+    ]
+    browser.get(f"{site.url}/?q={tag}&mode=words&tag={tag}")
+    find(browser, ".results .pick")[0].click()
+    find(browser, "[data-do=pick-all]")[0].click()
+    assert find(browser, "#many", "20 selected")
+    find(browser, "#many .match", "all 25 documents found")[0].click()
+    assert find(browser, "#many [role=status]", "all 25 documents found")
+    find(browser, ".drop-up summary", "Tags")[0].click()
+    find(browser, ".drop-up [name=add]")[0].send_keys("found-all", Keys.ENTER)
+    find(browser, ".notice", "Tags changed in 25 documents.")
+    assert tagged(site, "found-all") == {*ids, *many}
+    find(browser, ".notice button", "Undo")[0].click()
+    find(browser, ".notice", "Undone")
+    assert not tagged(site, "found-all")
+    for each in many:
+        site.engine.delete(f"documents/{each}").raise_for_status()
+
+
+def test_a_file_that_failed_after_the_page_was_made_is_not_dismissed_with_all(site):
+    fail(site, "early")
+    reader = reader_at(site, "jobs?status=failed")
+    late = fail(site, "late")
+    [form] = [each for each in reader.page.forms if each.fields.get("all") == "1" and each.get("id") != "many"]
+    reader._take(reader.http.post(form.action, data=dict(form.form_values()) | {"act": "dismiss"}))
+    assert [each["id"] for each in site.engine.get("jobs", params={"status": "failed"}).json()["jobs"]] == [late]
+    site.engine.delete(f"jobs/{late}").raise_for_status()
+
+
+def test_jobs_are_dismissed_after_a_question_that_says_what_cannot_be_undone(browser, site):
+    job = fail(site, "asked")
+    browser.get(f"{site.url}/jobs?status=failed")
+    find(browser, ".rows .pick")[0].click()
+    find(browser, "#many button", "Dismiss")[0].click()
+    assert "You cannot undo this" in browser.switch_to.alert.text
+    browser.switch_to.alert.dismiss()
+    assert site.engine.get(f"jobs/{job}").status_code == 200
+    find(browser, "#many button", "Dismiss")[0].click()
+    browser.switch_to.alert.accept()
+    find(browser, ".notice", "Dismissed 1 failed job.")
+
+
+def test_a_form_that_escape_stopped_can_be_sent_again(browser, site, batch):
+    tag, _ = batch
+    browser.get(f"{site.url}/documents?tag={tag}")
+    find(browser, ".rows .pick")[0].click()
+    browser.execute_script("document.querySelector('#many').dataset.sent = '1'")  # a slow answer
+    find(browser, "#many .danger")[0].click()
+    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert len(tagged(site, tag)) == 5
+    find(browser, "#many .danger")[0].click()
+    find(browser, ".notice", "Deleted 1 document.")
 
 
 def test_all_that_match_are_deleted_only_while_they_are_as_many_as_the_page_said(site, batch):

@@ -112,6 +112,14 @@ class NoBackupFolder(KbError, status=409, code="no-backup-folder"):
     """Name a folder for backups on the page Settings, or in KB_BACKUP_DIR. 'kb backup DIR' needs no setting."""
 
 
+class NoNotesFolder(KbError, status=409, code="no-notes-folder"):
+    """Set KB_NOTES_DIR, the folder for a file of each note, and restart kb."""
+
+
+class NotesFolderElsewhere(KbError, status=409, code="notes-folder-elsewhere"):
+    """Another engine of this database keeps the notes folder. Ask that engine."""
+
+
 class MaintenanceRunning(KbError, status=409, code="at-work"):
     """A backup, check or repair is already running. Wait until it ends."""
 

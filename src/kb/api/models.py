@@ -967,13 +967,49 @@ class ClockStatus(Reply):
     says: str
 
 
+NotesFolderAction = Literal["delete", "restore"]
+
+
+class NotesFolderProblem(Reply):
+    """A file or folder that kb skips, or a note that kb cannot write, and the reason."""
+
+    path: str
+    reason: str
+
+
+class NotesFolderStatus(Reply):
+    """The notes folder: a Markdown file for each note, kept in step in both directions.
+
+    `held` is false while another engine of the same database keeps it. `files` counts the Markdown files, `waiting` the
+    notes that are not written yet. `stopped` is the reason why kb does not use the folder now. `withheld` says why the
+    notes of missing files stay, and `conflicts` lists copies of files that two sides changed. `seen_at` is when kb last
+    looked at all files.
+    """
+
+    path: str
+    held: bool
+    files: int
+    waiting: int
+    stopped: str | None
+    withheld: list[str]
+    conflicts: list[str]
+    problems: list[NotesFolderProblem]
+    seen_at: Timestamp | None
+
+
+class NotesFolderRequest(Request):
+    """The decision about missing files: `delete` their notes, which go to the bin, or `restore` the files."""
+
+    action: NotesFolderAction
+
+
 class Status(Reply):
     """The engine's state: `documents` counts by doc_type, `languages` by language, `top_tags` by tag.
 
     `database_size` is in bytes. `precisions` counts the vectors computed in each precision, including vectors of
     deleted passages. `full_text` is the index that answers keyword searches. `replica` is null without replicas, and
     `clock` is null while kb trusts the machine's clock. `foreign` lists objects in the database that kb did not create,
-    such as a trigger; such an object may change saved data.
+    such as a trigger; such an object may change saved data. `notes_folder` is null without KB_NOTES_DIR.
     """
 
     version: str
@@ -994,6 +1030,7 @@ class Status(Reply):
     replica: ReplicaStatus | None
     clock: ClockStatus | None = None
     foreign: list[str] = []
+    notes_folder: NotesFolderStatus | None = None
 
 
 class Problem(BaseModel):

@@ -8,15 +8,11 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Final
 
+from kb.folders.safe_names import safe_name
+
 ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
 WEB: Final = "web"
 """The folder for documents from web addresses."""
-
-FORBIDDEN: Final = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
-"""Characters that some file systems refuse in names."""
-
-LONGEST: Final = 240
-"""In bytes, with space for the id: a file name may have 255."""
 
 
 class Tree:
@@ -61,13 +57,3 @@ class Tree:
         path = str(place).casefold()
         above = {str(parent).casefold() for parent in place.parents}
         return path in self._files or path in self._inner or bool(above & self._files)
-
-
-def safe_name(name: str) -> str:
-    """Return a name that every file system accepts."""
-    name = FORBIDDEN.sub("-", name).rstrip(" .") or "-"
-    stem, dot, suffix = name.rpartition(".")
-    room = LONGEST - len(f"{dot}{suffix}".encode())
-    if len(name.encode()) <= LONGEST or room <= 0:
-        return name.encode()[:LONGEST].decode(errors="ignore")
-    return stem.encode()[:room].decode(errors="ignore") + dot + suffix

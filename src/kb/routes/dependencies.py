@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from kb.access.keyring import Keyring
 from kb.access.restricted_store import CallerStore
 from kb.api.errors import Forbidden, Unauthorized, Unavailable
-from kb.api.models import MAX_PAGE, Why
+from kb.api.models import MAX_PAGE, NotesFolderAction, NotesFolderStatus, Why
 from kb.api.overview_models import Maintenance, MaintenanceAction
 from kb.api.rights import ANYONE, ON_BEHALF_OF, OPERATION, Caller, Right
 from kb.api.settings_models import SettingList, SettingsChange
@@ -50,6 +50,16 @@ class MaintenanceTasks(Protocol):
         """Start an action; return the new state."""
 
 
+class NotesFolder(Protocol):
+    """The folder with a file of each note."""
+
+    def status(self) -> NotesFolderStatus:
+        """Return its state."""
+
+    def act(self, action: NotesFolderAction) -> NotesFolderStatus:
+        """Decide about missing files; return the state."""
+
+
 class LiveSettings(Protocol):
     """The settings, some of which change while the engine runs."""
 
@@ -81,6 +91,7 @@ class Services:
     map_queue: Admission
     comparison_queue: Admission
     maintenance: MaintenanceTasks
+    notes_folder: NotesFolder | None
     live_settings: LiveSettings
     instruments: Instruments
     originals_use: DiskUse

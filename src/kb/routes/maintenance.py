@@ -1,10 +1,11 @@
-"""Backups, checks, repairs and re-embedding, for callers with all rights."""
+"""Backups, checks, repairs, re-embedding and the notes folder, for callers with all rights."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
 
-from kb.api.models import Reembedding, ReembedRequest
+from kb.api.errors import NoNotesFolder
+from kb.api.models import NotesFolderRequest, NotesFolderStatus, Reembedding, ReembedRequest
 from kb.api.overview_models import Maintenance, MaintenanceRequest
 from kb.routes.dependencies import ADMIN, ServicesDep
 from kb.routes.problems import problems
@@ -51,3 +52,20 @@ def get_maintenance(services: ServicesDep) -> Maintenance:
 def begin_maintenance(maintenance_request: MaintenanceRequest, services: ServicesDep) -> Maintenance:
     """Start a backup, a check or a repair in the background. `GET /maintenance` returns its progress."""
     return services.maintenance.begin(maintenance_request.action)
+
+
+@router.post(
+    "/notes-folder",
+    summary="Decide about missing files",
+    tags=["maintenance"],
+    dependencies=[ADMIN],
+    responses=problems(400, 409, 413),
+)
+def decide_about_missing_files(notes_folder_request: NotesFolderRequest, services: ServicesDep) -> NotesFolderStatus:
+    """Delete the notes of files that are missing from the notes folder, or write these files again.
+
+    kb asks if many files are missing at once. `GET /status` returns the state of the folder.
+    """
+    if services.notes_folder is None:
+        raise NoNotesFolder
+    return services.notes_folder.act(notes_folder_request.action)

@@ -67,9 +67,9 @@ def in_ms(minute: last_hour.MinuteCounts) -> dict[str, Any]:
 
 
 @router.get("/status", summary="Get the engine's state", dependencies=[READ])
-def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
+def status(services: ServicesDep, request: Request, top_tags: TopTags = 0) -> Status:
     """Return the version, model and state of this engine, and the counts of its content."""
-    embedder = services.embedder
+    embedder, folder = services.embedder, services.notes_folder
     with services.store.read() as tx:
         counts, history = tx.counts(), tx.history.counts()
         used = tx.documents.tags() if top_tags else []
@@ -93,6 +93,7 @@ def status(services: ServicesDep, top_tags: TopTags = 0) -> Status:
         replica=ReplicaStatus.model_validate(replica) if (replica := services.store.replica) else None,
         clock=clock_status(),
         foreign=list(counts.foreign),
+        notes_folder=None if folder is None or get_caller(request, services).limit else folder.status(),
     )
 
 

@@ -39,6 +39,8 @@ from kb.store.rows import (
     Named,
     NamedKey,
     NewJob,
+    NoteFile,
+    NotesFolderState,
     Operation,
     OperationCounts,
     OutgoingLink,
@@ -481,6 +483,41 @@ class Folders(Protocol):
     def let_in(self, source_path: str) -> None: ...
 
 
+class NoteFiles(Protocol):
+    """The notes folder and the files of the notes in it."""
+
+    def take(self, holder: str, seconds: float) -> bool:
+        """Become or stay the engine that holds the folder; False if another one held it in the last `seconds`.
+
+        With 0 seconds, the engine always takes it.
+        """
+
+    def release(self, holder: str) -> None:
+        """Let go of the folder, if this engine holds it."""
+
+    def folder(self) -> NotesFolderState: ...
+    def set_folder(self, state: NotesFolderState) -> None:
+        """Write the state of the folder; an engine must hold it."""
+
+    def all(self) -> list[NoteFile]: ...
+    def base(self, document_id: int) -> bytes | None:
+        """Return what `put` got along with the file of a note."""
+
+    def put(self, file: NoteFile, base: bytes) -> None:
+        """Write the row of a file. A path has one row: another note's file loses it."""
+
+    def settle(self, document_id: int, version: int) -> None:
+        """Record that the file of a note matches this version of the note."""
+
+    def remove(self, document_id: int) -> None: ...
+    def clear(self) -> None: ...
+    def unwritten(self) -> list[tuple[int, int]]:
+        """Return the notes whose version is not the version of their file, with their versions, by ascending id."""
+
+    def gone(self) -> list[int]:
+        """Return the notes that no longer exist, but still have a file."""
+
+
 class Transaction(Protocol):
     """A snapshot of the database, or one change to it."""
 
@@ -496,6 +533,8 @@ class Transaction(Protocol):
     def operations(self) -> Operations: ...
     @property
     def folders(self) -> Folders: ...
+    @property
+    def note_files(self) -> NoteFiles: ...
     @property
     def second(self) -> SecondVectors: ...
     @property

@@ -26,6 +26,8 @@ from kb.store.rows import (
     Hit,
     Job,
     NamedKey,
+    NoteFile,
+    NotesFolderState,
     Operation,
     SyncedFolder,
     Version,
@@ -166,6 +168,8 @@ map_job = mapper(Job, author=Mapper(("sent_by", "sent_with", "sent_why", "operat
 map_audit_line = mapper(AuditLine, by="by_key")
 map_operation = mapper(Operation, by="by_key")
 map_folder = mapper(SyncedFolder)
+map_notes_folder = mapper(NotesFolderState)
+map_note_file = mapper(NoteFile)
 map_version = mapper(
     Version, document=map_document, author=Mapper(("changed_by", "changed_with", "changed_why"), Author)
 )

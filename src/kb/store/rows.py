@@ -389,6 +389,31 @@ class SyncedFolder:
     watch: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class NotesFolderState:
+    """The notes folder when it was last seen: its path, the session of the engine, and its devices."""
+
+    path: str = ""
+    session: str = ""
+    mounts: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFile:
+    """The file of a note in the notes folder, as it was written or read last.
+
+    `path` is relative to the folder. `source_path` and `version` are the note's at that time; version 0 means that the
+    file must be compared with the note. `state` changes when the file changes on the disk; `digest` is of its bytes.
+    """
+
+    document_id: int
+    path: str
+    source_path: str | None
+    version: int
+    state: str
+    digest: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
     """The limits of the history and the bin, in days and in bytes of all earlier versions; 0 days keep nothing.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Final
 
 from starlette.datastructures import UploadFile
@@ -40,7 +41,9 @@ async def add(request: Request, visit: Visit) -> Response:
         except Unauthorized:
             raise
         except KbError as error:
-            refused.append({"name": name, "error": error.detail})
+            refused.append(
+                {"name": name, "error": error.detail, "again": error.status >= HTTPStatus.INTERNAL_SERVER_ERROR}
+            )
     await form.close()
     if "x-kb-token" in request.headers:
         return JSONResponse((accepted or refused or [{"error": "No file was sent."}])[0], headers=PAGE_HEADERS)
@@ -68,8 +71,8 @@ async def jobs(request: Request, visit: Visit) -> Response:
 
 async def job(request: Request, visit: Visit) -> Response:
     """Return the progress of a file, for the script."""
-    details = await visit.engine.job(request.path_params["id"])
-    fields = ("id", "status", "progress", "error", "document_id", "existed")
+    details = job_row(await visit.engine.job(request.path_params["id"]))
+    fields = ("id", "status", "progress", "error", "remedy", "document_id", "existed")
     return JSONResponse({name: details[name] for name in fields}, headers=PAGE_HEADERS)
 
 

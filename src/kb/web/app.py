@@ -132,6 +132,7 @@ def page_routes() -> list[BaseRoute]:
     """Return all routes; each page receives its visit."""
     from kb.web import (
         add,
+        attachments,
         bulk_actions,
         changes,
         documents,
@@ -146,6 +147,7 @@ def page_routes() -> list[BaseRoute]:
         search,
         settings,
         sign_in,
+        suggestions,
     )
     from kb.web.pages import STATIC, assets
 
@@ -169,6 +171,8 @@ def page_routes() -> list[BaseRoute]:
         at("/many", bulk_actions.many, "POST"),
         at("/new", notes.new, "GET", "POST"),
         at("/preview", notes.preview, "POST"),
+        at("/suggest", suggestions.suggest),
+        at("/attach", attachments.attach, "POST"),
         at("/add", add.add, "GET", "POST"),
         at("/jobs", add.jobs),
         at("/jobs/{id:id}", add.job),
@@ -190,6 +194,7 @@ def page_routes() -> list[BaseRoute]:
         at("/folders", folders.folders),
         at("/folders/{watch_id}/sync", folders.sync_folder, "POST"),
         at("/folders/{watch_id}/stop", folders.stop_folder, "POST"),
+        at("/notes-folder", maintenance.notes_folder, "POST"),
         at("/settings", settings.settings, "GET", "POST"),
         at("/settings/theme", settings.theme, "POST"),
         at("/keys", settings.keys, "GET", "POST"),
@@ -229,7 +234,7 @@ def guard(settings: Settings) -> Middleware:
 
 def most_bytes(settings: Settings, path: str, is_form: bool) -> int:
     """Return the maximum size in bytes of a body sent to `path`."""
-    if path == "/add" and is_form:
+    if path in ("/add", "/attach") and is_form:
         return settings.max_upload_mb << 20
     if path in ("/sign-in", "/sign-out"):
         return SIGN_IN_BODY

@@ -53,8 +53,11 @@ async def many(request: Request, visit: Visit) -> Response:
         raise Invalid("act: choose an action for the selected rows.")
     ids = await chosen(visit, form, act)
     if act == "delete" and form.get("sure") != "1" and (synced := await synced_files(visit, ids)):
-        return render(request, "delete_many.html", ids=ids, synced=synced, back=back, is_all=form.get("all") == "1",
-                      where=str(form.get("where", "")), seen=str(form.get("seen", "")))  # fmt: skip
+        where, seen = str(form.get("where", "")), str(form.get("seen", ""))
+        is_all = form.get("all") == "1" and "found" not in form
+        return render(
+            request, "delete_many.html", ids=ids, synced=synced, back=back, is_all=is_all, where=where, seen=seen
+        )
     if act in OF_JOBS:  # nothing to undo: they change no document
         visit.leave_notice(Notice(told(act, await carry_out(ids, await action(visit, act, form)))))
         return redirect(visit, back)
@@ -78,10 +81,11 @@ async def chosen(visit: Visit, form: FormData, act: str) -> list[int]:
         Invalid: no row is selected, or the list has changed.
         NotFound: the document to keep does not exist.
     """
-    if form.get("all") == "1":
+    if form.get("all") == "1" and "found" not in form:
         params, total = QueryParams(str(form.get("where", ""))), number_in(str(form.get("total", "")))
-        return [number async for number in every(visit, act, params, total, str(form.get("seen", "")))]
-    ids = [number for each in form.getlist("id") if (number := number_in(str(each))) is not None]
+        return await every(visit, act, params, total, seconds_in(str(form.get("seen", ""))))
+    given = str(form.get("found")).split(",") if form.get("all") == "1" else form.getlist("id")
+    ids = [number for each in given if (number := number_in(str(each))) is not None]
     if (kept := number_in(str(form.get("keep", "")))) is not None:
         await visit.engine.document(kept, chunks=1)  # if it is gone, the others stay
         ids = [number for number in ids if number != kept]
@@ -90,35 +94,34 @@ async def chosen(visit: Visit, form: FormData, act: str) -> list[int]:
     return list(dict.fromkeys(ids))
 
 
-async def every(visit: Visit, act: str, params: QueryParams, total: int | None, seen: str) -> AsyncIterator[int]:
-    """Yield the ids of all rows of a list; of failed jobs, only the ids of jobs that the action can change.
+async def every(visit: Visit, act: str, params: QueryParams, total: int | None, seen: float) -> list[int]:
+    """Return the ids of all rows of a list; of failed jobs, only the ids of jobs that the action can change.
 
     Raises:
-        Invalid: documents to delete differ from the page with `total` documents that was made at `seen`.
+        Invalid: the list differs from the page with `total` documents that was made at `seen`.
     """
     if act in OF_JOBS:
-        failed = [job async for job in visit.engine.iter_jobs(status="failed")]
-        for job in failed:
-            if act == "dismiss" or remedy_for(job["error"]) == "retry":
-                yield job["id"]
-        return
-    if act == "restore":
-        cursor = None
-        while True:
-            page = await visit.engine.bin(limit=ALL_PAGES, cursor=cursor)
-            for document in page["documents"]:
-                yield document["id"]
-            if (cursor := page["next_cursor"]) is None:
-                return
-    documents = [document async for document in visit.engine.iter_documents(**documents_asked(params))]
-    if act == "delete":
-        check_unchanged(documents, total, seen)
-    for document in documents:
-        yield document["id"]
+        failed = [job async for job in visit.engine.iter_jobs(status="failed") if seconds(job["finished_at"]) <= seen]
+        return [job["id"] for job in failed if act == "dismiss" or remedy_for(job["error"]) == "retry"]
+    documents = binned(visit) if act == "restore" else visit.engine.iter_documents(**documents_asked(params))
+    rows = [document async for document in documents]
+    check_unchanged(rows, total, seen)
+    return [document["id"] for document in rows]
 
 
-def check_unchanged(documents: list[Row], total: int | None, seen: str) -> None:
-    """Refuse to delete all documents of a list that differs from the list on the page.
+async def binned(visit: Visit) -> AsyncIterator[Row]:
+    """Yield all deleted documents."""
+    cursor = None
+    while True:
+        page = await visit.engine.bin(limit=ALL_PAGES, cursor=cursor)
+        for document in page["documents"]:
+            yield document
+        if (cursor := page["next_cursor"]) is None:
+            return
+
+
+def check_unchanged(documents: list[Row], total: int | None, seen: float) -> None:
+    """Refuse to change all documents of a list that differs from the list on the page.
 
     Args:
         documents: the documents now.
@@ -130,16 +133,21 @@ def check_unchanged(documents: list[Row], total: int | None, seen: str) -> None:
     """
     if len(documents) != total:
         now = f"has {count(len(documents), 'document')} now"
-    elif any(last_change(document) > seconds_in(seen) for document in documents):
+    elif any(last_change(document) > seen for document in documents):
         now = "has changed"
     else:
         return
-    raise Invalid(f"all: the list {now}. Go back, look at it again, then delete.")
+    raise Invalid(f"all: the list {now}. Go back, reload it, and choose the action again.")
 
 
 def last_change(document: Row) -> float:
     """Return the time of a document's last change in seconds."""
-    return datetime.fromisoformat(document["updated_at"] or document["created_at"]).timestamp()
+    return seconds(document.get("deleted_at") or document["updated_at"] or document["created_at"])
+
+
+def seconds(time: str) -> float:
+    """Return a time in seconds."""
+    return datetime.fromisoformat(time).timestamp()
 
 
 def seconds_in(text: str) -> float:

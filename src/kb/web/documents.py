@@ -15,7 +15,6 @@ from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
-from kb.clock import own_time
 from kb.web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
 from kb.web.markdown_links import PICTURES
 from kb.web.marking import matched
@@ -50,7 +49,7 @@ async def browse(request: Request, visit: Visit) -> Response:
     """List the documents, newest first."""
     params = request.query_params
     asked = documents_asked(params)
-    cursor, seen = params.get("cursor") or None, f"{own_time():.3f}"
+    cursor = params.get("cursor") or None
     page, status, tags = await asyncio.gather(
         visit.engine.documents(**asked, limit=PAGE, cursor=cursor, total="true"),
         visit.engine.status(),
@@ -65,7 +64,6 @@ async def browse(request: Request, visit: Visit) -> Response:
         later=later_page(page, *pairs),
         is_later=bool(cursor),
         where=urlencode(pairs),
-        seen=seen,
         active=active_filters(pairs),
         asked=asked,
         status=status,

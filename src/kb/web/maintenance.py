@@ -52,6 +52,13 @@ async def begin(request: Request, visit: Visit, actions: tuple[str, ...]) -> Res
     return redirect(visit, request.url.path.lstrip("/"))
 
 
+async def notes_folder(request: Request, visit: Visit) -> Response:
+    """Decide about files that are missing from the notes folder, and show the overview."""
+    form = await visit.form(request)
+    await visit.engine.decide_about_missing_files(str(form.get("action", "")))
+    return redirect(visit, "overview")
+
+
 async def maintenance_state(visit: Visit) -> tuple[Row, dict[str, Row], Row | None]:
     """Return the engine's maintenance state, the last task of each kind, and the running one."""
     state = await visit.engine.maintenance()

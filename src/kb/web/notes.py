@@ -10,7 +10,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from kb.api.errors import Changed, Invalid, KbError, NotANote, TooLarge, TooManyTags
+from kb.api.errors import Changed, KbError, NotANote, NotFound, Unauthorized
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web.document_html import Row
@@ -22,6 +22,10 @@ from kb.web.pages import redirect, render
 from kb.web.sessions import Notice, Visit
 
 WAIT_SECONDS = 20
+DELETED: Final = (
+    "Someone deleted this note while you were writing. "
+    "Save your text as a new note, or restore the old note from the bin."
+)
 HASH: Final = re.compile("[0-9a-f]{64}")
 
 Draft = dict[str, str]
@@ -43,7 +47,9 @@ async def new(request: Request, visit: Visit) -> Response:
         job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]))
         if job["document_id"] is None:  # a note with pictures, which become a file
             job |= await visit.engine.job(job["job_id"], wait=WAIT_SECONDS)
-    except (Invalid, TooLarge) as error:
+    except Unauthorized:
+        raise
+    except KbError as error:
         return _form(request, draft, error=error)
     if notice := _known_notice(job):
         visit.leave_notice(notice)
@@ -63,13 +69,15 @@ def _known_notice(answer: Row) -> Notice | None:
 async def edit(request: Request, visit: Visit) -> Response:
     """Edit a note; show a conflict if it has changed since."""
     note_id = request.path_params["id"]
-    note = await visit.engine.document(note_id)
-    if note["doc_type"] != "note":
-        raise NotANote
     if request.method != "POST":
+        note = await note_with(visit, note_id)
         return _form(request, as_draft(note), as_draft(note), note_id, note["content_hash"])
     form = await note_form(request, visit)
     mine, base = sent(form), str(form.get("content_hash", ""))
+    try:
+        note = await note_with(visit, note_id)
+    except (NotFound, NotANote):
+        return _form(request, mine, error=NotFound(DELETED))
     shown = sent(form, "shown_") if "shown_tags" in form else as_draft(note)
     try:
         if not HASH.fullmatch(base):  # the form does not name the text that it changes
@@ -81,9 +89,19 @@ async def edit(request: Request, visit: Visit) -> Response:
         mine |= merged(mine, shown, theirs)
         fields = {"mine": mine, "theirs": theirs, "id": note_id, "content_hash": note["content_hash"]}
         return render(request, "conflict.html", 412, **fields)
-    except (Invalid, TooLarge, TooManyTags) as error:
+    except Unauthorized:
+        raise
+    except KbError as error:
         return _form(request, mine, shown, note_id, base, error)
     return redirect(visit, f"d/{note_id}?saved={note_id}")
+
+
+async def note_with(visit: Visit, note_id: int) -> Row:
+    """Return a note. Raises `NotFound`, and `NotANote` for another document."""
+    note = await visit.engine.document(note_id)
+    if note["doc_type"] != "note":
+        raise NotANote
+    return note
 
 
 async def preview(request: Request, visit: Visit) -> Response:

@@ -79,10 +79,11 @@ def render(request: Request, template: str, status_code: int = 200, **context: o
         "is_signed_in": visit.session is not None,
         "here": request.url.path,
         "back_to": request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else ""),
+        "seen": f"{visit.began:.3f}",
         "is_fragment": is_fragment,
         "notice": None if is_fragment else visit.take_notice(),
     }
-    text = templates().get_template(template).render(**about, **context)
+    text = templates().get_template(template).render(about | context)
     return HTMLResponse(text, status_code, PAGE_HEADERS)
 
 

@@ -146,6 +146,7 @@ async def search(request: Request, visit: Visit) -> Response:
         modes=MODES,
         results=shown(asked, results[: asked.limit], results),
         found=len(results),
+        found_ids=list(dict.fromkeys(result["document_id"] for result in results)),
         pending=reply["pending"],
         unknown=reply["unknown"],
         unreadable=reply["unreadable"],

@@ -23,6 +23,7 @@ from kb.asgi.body_limits import MAX_FIELD
 from kb.client.asgi import ASGITransport, asgi_scope
 from kb.client.client import PREFIX, EngineClient
 from kb.client.transport import Request as Call
+from kb.clock import own_time
 from kb.web.forms import OTHER_FIELDS, read_form
 
 COOKIE: Final = "kb_session"
@@ -70,9 +71,11 @@ class Visit:
         token: the token that a form must send.
         is_secure: whether the browser uses TLS.
         root: the relative prefix of links on this page, which works under any proxy path.
+        began: the time in seconds when the request came, before anything was read for its page.
     """
 
     def __init__(self, visits: Sessions, request: Request) -> None:
+        self.began = own_time()
         self._visits = visits
         self._sent = request.cookies.get(COOKIE, "")
         self.is_secure = SECURE in (request.url.scheme, request.headers.get("x-forwarded-proto"))

@@ -23,7 +23,7 @@ BACKUPS: Final = {"backup_dir": str, "backup_hours": float, "backup_keep": int}
 
 async def settings(request: Request, visit: Visit) -> Response:
     """Show the settings; a form changes the settings of one section."""
-    if request.method == "GET":
+    if request.method != "POST":
         return await show(request, visit)
     form = await visit.form(request)
     section = str(form.get("section", ""))
@@ -107,7 +107,7 @@ async def theme(request: Request, visit: Visit) -> Response:
 
 async def keys(request: Request, visit: Visit) -> Response:
     """List the keys with rights, and when each was last used; forms make, rotate and revoke keys."""
-    if request.method == "GET":
+    if request.method != "POST":
         return await show_keys(request, visit)
     form = await visit.form(request)
     name = str(form.get("name", "")).strip()

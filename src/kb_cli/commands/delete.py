@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kb.api.errors import KbError
+from kb.folders.disk_view import find_file
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call, call_for_each
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Ids, Json, Why
-from kb_cli.sync.disk_view import find_file
 from kb_cli.sync.folder_names import FolderNames, fetch_names
 
 if TYPE_CHECKING:

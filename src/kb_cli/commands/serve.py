@@ -26,6 +26,10 @@ def serve(
         Path | None,
         typer.Option(metavar="FOLDER", help="The data folder. [env var: KB_DATA_DIR; default: ~/.local/share/kb]"),
     ] = None,
+    notes: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="A folder with a Markdown file of each note. [env var: KB_NOTES_DIR]"),
+    ] = None,
     apps: Annotated[
         str | None,
         typer.Option(metavar="A,B", help="The apps to serve. [env var: KB_APPS; default: api,mcp,metrics,web]"),
@@ -42,7 +46,7 @@ def serve(
     By default, it listens on http://127.0.0.1:8000 and keeps its data in ~/.local/share/kb. The first start downloads
     the model. Ctrl-C stops kb; 'kb service install' runs it in the background.
     """
-    server().run(host=host, port=port, data_dir=data_dir, apps=apps, device=device)
+    server().run(host=host, port=port, data_dir=data_dir, notes_dir=notes, apps=apps, device=device)
 
 
 def server() -> ModuleType:

@@ -5,6 +5,7 @@ from shutil import disk_usage
 from typing import Any
 
 from kb.running_engine import data_folder, find_running
+from kb_cli.commands.notes import summary
 from kb_cli.runtime import output
 from kb_cli.runtime.config import load_config
 from kb_cli.runtime.engine_call import call
@@ -42,6 +43,7 @@ def print_status(answer: dict[str, Any]) -> None:
             "clock": (answer.get("clock") or {}).get("says"),
             "unknown objects": format_foreign(answer.get("foreign") or []),
             "history": format_history(answer.get("history")),
+            "notes folder": summary(answer.get("notes_folder")),
             **describe_machine(load_config().engine_url),
             "database": f"{decimal(answer.get('database_size', 0))}, schema {answer.get('schema_version')}",
         }

@@ -10,11 +10,11 @@ import sys
 from pathlib import Path, PureWindowsPath
 from typing import Any, Final
 
+from kb.folders.disk_view import find_file
 from kb_cli.runtime.config import load_config
 from kb_cli.runtime.editor import editor_command, run_editor
 from kb_cli.runtime.exit_codes import LocalError
 from kb_cli.runtime.output import print_error
-from kb_cli.sync.disk_view import find_file
 
 URL_SCHEMES: Final = ("http://", "https://")
 IN_EDITOR: Final = ("code", "csv", "json", "markdown", "text", "xml")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
-from kb_cli.sync.timed_reads import listening, open_file
+from kb.folders.timed_reads import listening, open_file
 
 BLOCK: Final = 1 << 20
 

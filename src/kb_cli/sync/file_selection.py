@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kb.api.temporary_files import is_leftover
+from kb.folders.placeholders import is_dataless, is_placeholder, name_elsewhere
+from kb.folders.timed_reads import ask, ask_folder, forget_silent
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.source_paths import absolute
-from kb_cli.sync.placeholders import is_dataless, is_placeholder, name_elsewhere
-from kb_cli.sync.timed_reads import ask, ask_folder, forget_silent
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kb.api.stream_safe import composed
+from kb.folders.timed_reads import ask_folder
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.file_selection import LEFT_OUT, FileSelection, select_files
 from kb_cli.sync.remote_files import fetch_extracted
-from kb_cli.sync.timed_reads import ask_folder
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient

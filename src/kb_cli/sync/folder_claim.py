@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import getnode, uuid4
 
 from kb.api.errors import FolderTaken
+from kb.folders.deletions import parsed
+from kb.folders.disk_view import ABSENT, describe_mounts
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.last_search import state_folder
-from kb_cli.sync.deletions import parsed
-from kb_cli.sync.disk_view import ABSENT, describe_mounts
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb.api.stream_safe import composed
+from kb.folders.timed_reads import ask
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.source_paths import absolute, to_source_path
 from kb_cli.sync.folder_claim import is_from_here, machine_id
-from kb_cli.sync.timed_reads import ask
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient

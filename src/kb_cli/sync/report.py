@@ -13,7 +13,7 @@ from kb_cli.runtime.error_wording import rephrase
 from kb_cli.sync.file_item import FileItem
 
 if TYPE_CHECKING:
-    from kb_cli.sync.deletions import Withheld
+    from kb.folders.deletions import Withheld
     from kb_cli.sync.file_selection import FileSelection
 
 ACTS: Final = ("added", "changed", "moved", "deleted")

@@ -11,17 +11,17 @@ from stat import S_ISDIR
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import NotFound
+from kb.folders.deletions import ITSELF, Judge, remembered
+from kb.folders.disk_view import DiskView, describe_mounts
+from kb.folders.timed_reads import forget_silent
 from kb_cli.runtime.engine_call import run_parallel
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.sync.deletions import ITSELF, Judge, remembered
-from kb_cli.sync.disk_view import DiskView, describe_mounts
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.file_selection import FileSelection
 from kb_cli.sync.folder_claim import Claim, claim, look_up
 from kb_cli.sync.moves import find_moves, move_documents, plan_moves
 from kb_cli.sync.remote_files import RemoteFile, fetch_files_below, fetch_rejected, wholes
 from kb_cli.sync.report import SyncResult, unreadable_items
-from kb_cli.sync.timed_reads import forget_silent
 from kb_cli.sync.upload import Uploader
 from kb_cli.sync.zip_archive import is_archive_name
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar, cast
 
 from kb.api.errors import KbError
 from kb.client.transport import BodyUnreadable
+from kb.folders.timed_reads import TimedReader, ask, listening, open_file
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.engine_call import run_parallel
 from kb_cli.runtime.progress import progress_bar
-from kb_cli.sync.timed_reads import TimedReader, ask, listening, open_file
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient

@@ -13,12 +13,12 @@ from uuid import uuid4
 from typer import TyperException
 
 from kb.api.errors import KbError, Unauthorized
+from kb.folders.watching import watch
 from kb_cli.runtime.engine_call import explain_key
 from kb_cli.runtime.output import print_error
 from kb_cli.sync.folder_names import named
 from kb_cli.sync.report import SyncResult, print_changes, print_result
 from kb_cli.sync.round import sync_folder
-from kb_cli.sync.watching import watch
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -107,7 +107,7 @@ class Follower:
         """Sync on changes until the engine or the folder is gone: a folder that returns may be a different one."""
         # The first round starts only after watching has begun, so that no change is missed.
         due = 0.0
-        async with aclosing(watch(self.folder.path)) as ticks:
+        async with aclosing(watch(self.folder.path, print_error)) as ticks:
             async for is_changed in ticks:
                 if is_changed or time.monotonic() >= due or self.is_asked():
                     if not await self._sync_once():

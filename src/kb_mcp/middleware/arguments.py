@@ -18,15 +18,22 @@ MAX_LIST: Final = 64 << 10
 
 NAMED_ID: Final = re.compile(
     r"(?:kb://documents/(\d{1,18})(?:[/?].*)?"
-    r"|\[?(?:document|note|chunk|job) (\d{1,18})(?:, chunk \d{1,18})?\]?"
+    r"|>*\[?(?:(?:document|note|chunk|job) )?(\d{1,18})(?:, chunk \d{1,18})?\]?"
+    r"|>+(?:note )?(\d{1,18}) .*"
     r"|[#\[](\d{1,18})\]?)"
 )
 """An id in the form of responses and resource URLs."""
 
-NAMED_CHUNK: Final = re.compile(r"\[?(?:document|note) \d{1,18}, chunk (\d{1,18})\]?")
+NAMED_CHUNK: Final = re.compile(r"(?:\[?(?:document|note) |>+(?:note )?)\d{1,18},? chunk (\d{1,18})(?:\]| .*)?")
 PLACES: Final = ("chunk_id", "from_chunk", "page", "heading", "query")
 """Parameters of kb_get that select a position."""
 
+NULLS: Final = ("null", ["null"])
+"""What some clients send for null."""
+
+FILTERS: Final = frozenset(
+    {"tags", "tag_any", "tag_not", "doc_type", "lang", "source_prefix", "after", "before", "updated_after", "cursor"}
+)
 JSON_STARTS: Final = ("[", "{")
 
 
@@ -42,7 +49,12 @@ def normalize(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
     For kb_delete, an id must be an integer or a text of digits only.
     """
-    normal = {name: value for name, value in arguments.items() if value is not None}
+    optional = FILTERS if tool in ("kb_search", "kb_list") else ()
+    normal = {
+        name: value
+        for name, value in arguments.items()
+        if value is not None and not (name in optional and value in NULLS)
+    }
     for name in LIST_PARAMETERS & normal.keys():
         normal[name] = _parse_list(normal[name])
     if tool == "kb_get" and isinstance(several := normal.get("document_id"), list) and len(several) > 1:

@@ -67,6 +67,7 @@ DocumentId = Annotated[int, Field(ge=1, description="From search: 131."), WHOLE]
 AllTags = Annotated[list[str], Field(fail_fast=True, description="With all.")]
 AnyTags = Annotated[list[str], Field(fail_fast=True, description="With any.")]
 NoTags = Annotated[list[str], Field(fail_fast=True, description="With none.")]
+TagExact = Annotated[bool, Field(description="No tags below.")]
 DocType = Annotated[str, Field(description="Such as note or pdf.")]
 SourcePrefix = Annotated[str, Field(description="Start of path: /docs/.")]
 Name = Annotated[str, Field(description="File name: memo*.")]
@@ -88,6 +89,7 @@ class DocumentTools:
         tags: AllTags = [],  # noqa: B006 - pydantic copies it
         tag_any: AnyTags = [],  # noqa: B006 - pydantic copies it
         tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
+        tag_exact: TagExact = False,
         doc_type: DocType = "",
         lang: Annotated[str, Field(description="Such as en.")] = "",
         source_prefix: SourcePrefix = "",
@@ -108,12 +110,13 @@ class DocumentTools:
 
         Use it before you answer from memory; one search usually suffices. For a complex question, search with 2-3
         variant phrasings, drop duplicates by chunk_id, and rerank. To list documents, use kb_list; to read on, kb_get
-        with document_id and chunk_id. Cite title and place.
+        with document_id and chunk_id.
         """
         request: dict[str, Any] = compact_answers.given(
             tags=tags,
             tag_any=tag_any,
             tag_not=tag_not,
+            tag_exact=tag_exact or None,
             doc_type=doc_type,
             lang=lang,
             source_prefix=source_prefix,
@@ -130,7 +133,7 @@ class DocumentTools:
             self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
         )
         is_whole = all or fts_only or vec_only or top > models.DEFAULT_TOP
-        data = self._limiter.search_results(reply if is_whole else without_weaker(reply, top))
+        data = self._limiter.search_results(reply if is_whole else without_weaker(reply, top), is_whole=is_whole)
         data["results"] = compact_answers.without_own(data["results"], current_name() or client_name())
         weak = [
             *corrected,
@@ -149,6 +152,7 @@ class DocumentTools:
         tags: Annotated[list[Tag], Field(fail_fast=True, description="With all.")] = [],  # noqa: B006 - pydantic copies it
         tag_any: AnyTags = [],  # noqa: B006 - pydantic copies it
         tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
+        tag_exact: TagExact = False,
         doc_type: DocType = "",
         source_prefix: SourcePrefix = "",
         name: Name = "",
@@ -163,7 +167,7 @@ class DocumentTools:
         limit: Annotated[int, Field(ge=1, le=200, description="Up to 200."), WHOLE] = 50,
         cursor: Cursor = "",
     ) -> ToolResult:
-        """List all documents with certain tags, type, folder or dates, and their total.
+        """List all documents by tags, type, folder or dates, and their total.
 
         Use it for everything on a topic, or the newest documents; to answer a question, use kb_search. For a thread in
         order, give its tag, sort=id and text. While next_cursor is not null, call again with it.
@@ -172,6 +176,7 @@ class DocumentTools:
             tag=tags,
             tag_any=tag_any,
             tag_not=tag_not,
+            tag_exact=tag_exact or None,
             doc_type=doc_type,
             source_prefix=source_prefix,
             name=name,
@@ -276,7 +281,7 @@ class DocumentTools:
         self,
         document_id: Annotated[int, Field(ge=0, description="From search: 131."), WHOLE] = 0,
         text: Annotated[str, Field(description="The whole new text.")] = "",
-        old: Annotated[str, Field(description="Text that new replaces; must occur once.")] = "",
+        old: Annotated[str, Field(description="Text to replace; must occur once.")] = "",
         new: Annotated[str, Field(description="In place of old.")] = "",
         append: Annotated[str, Field(description="Lines for the end.")] = "",
         prepend: Annotated[str, Field(description="Lines for the start.")] = "",
@@ -342,10 +347,10 @@ class DocumentTools:
         chunk_id: Annotated[int, Field(ge=0, description="From a search result."), WHOLE] = 0,
         page: Annotated[int, Field(ge=0, description="Page of a PDF."), WHOLE] = 0,
         heading: Annotated[str, Field(description="Section to read.")] = "",
-        query: Annotated[str, Field(description="Reads the place that answers this.")] = "",
+        query: Annotated[str, Field(description="Finds the place.")] = "",
         around: Annotated[int, Field(ge=-1, description="Chunks or notes of its thread nearby."), WHOLE] = -1,
         document_ids: Annotated[list[int], Field(fail_fast=True, description="Several at once.")] = [],  # noqa: B006 - pydantic copies it
-        outline: Annotated[bool, Field(description="Only headings, with chunk numbers.")] = False,
+        outline: Annotated[bool, Field(description="Only headings.")] = False,
         max_tokens: Annotated[int, Field(ge=0, description="Length of the answer."), WHOLE] = 0,
     ) -> ToolResult:
         """Read a document, whole or at one place, or list the documents with a source_path.
@@ -468,7 +473,7 @@ class DocumentTools:
     ) -> ToolResult:
         """See the progress of added notes and files, newest first.
 
-        A done job has a document_id for kb_get, a failed one an error. To list documents, use kb_list.
+        A done job has a document_id, a failed one an error. To list documents, use kb_list.
         """
         if job_id:
             one = {"jobs": [await self._engine.job(job_id)], "next_cursor": None}

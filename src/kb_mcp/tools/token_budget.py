@@ -15,9 +15,10 @@ from pydantic_core import to_json
 from kb.api.errors import Invalid
 from kb.client.client import JSON
 from kb_mcp.tools import compact_answers
+from kb_mcp.tools.excerpts import excerpts
 from kb_mcp.tools.invisible_characters import all_shown
 from kb_mcp.tools.rendering import CUT, NOTICE
-from kb_mcp.tools.weaker_results import weaker_text
+from kb_mcp.tools.weaker_results import left_out_text
 
 ENVELOPE_TOKENS: Final = 300
 """Reserved for the parts of an answer other than its items."""
@@ -103,13 +104,19 @@ class AnswerLimiter:
             text = text[: int(len(text) * self._item_tokens / tokens)]
         return text
 
-    def search_results(self, reply: JSON) -> JSON:
-        results = [shorten_names(compact_answers.search_result(result)) for result in reply["results"]]
+    def search_results(self, reply: JSON, *, is_whole: bool = True) -> JSON:
+        """Return the results that fit; unless `is_whole`, the later ones with the ranges of an excerpt as `shown`."""
+        parts = [[]] * len(reply["results"]) if is_whole else excerpts(reply["results"])
+        results = [
+            shorten_names(compact_answers.search_result(result)) | compact_answers.given(shown=ranges)
+            for result, ranges in zip(reply["results"], parts, strict=True)
+        ]
         shown = self.fitting(results)
         omitted = reply["omitted"] + len(results) - len(shown)
         counts = {"omitted": omitted, "weaker": reply.get("weaker", 0), "pending": reply["pending"]}
         data = {"notice": NOTICE, "results": shown} | {name: count for name, count in counts.items() if count}
-        if rest := " ".join(filter(None, (weaker_text(counts["weaker"]), _omitted_text(omitted)))):
+        left_out = left_out_text(counts["weaker"], has_excerpts=any("shown" in result for result in shown))
+        if rest := " ".join(filter(None, (left_out, _omitted_text(omitted)))):
             data["rest"] = rest
         return data
 

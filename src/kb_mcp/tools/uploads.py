@@ -31,7 +31,7 @@ from kb_mcp.tools.token_budget import tool_result
 from kb_mcp.upload_chunks import MAX_CHUNKS
 from kb_mcp.upload_store import UploadStore
 from kb_mcp.upload_url import upload_url
-from kb_mcp.url_fetch import Fetcher
+from kb_mcp.url_fetch import Fetcher, public_url
 
 BEGIN_AGAIN: Final = "kb discarded the upload. After you solve the problem, start again with kb_upload_start."
 KINDS: Final = {suffix: kind for kind, suffixes in UNREADABLE.items() for suffix in suffixes}
@@ -80,7 +80,7 @@ class UploadTools:
             await self._engine.own_rights()
         if text or url:
             file: BinaryIO = await self._fetcher.fetch(url) if url else io.BytesIO(text.encode())
-            path = source_path or url or None
+            path = source_path or (public_url(url) if url else None)
             try:
                 check_digest(file, sha256)
                 added = await self._engine.add_file(filename, file, tags=tags, source_path=path, wait=WAIT_SECONDS)

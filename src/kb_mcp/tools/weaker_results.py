@@ -57,6 +57,8 @@ def _share(score: float | None, best: float) -> float:
     return (score or 0.0) / best if best > 0 else 0.0
 
 
-def weaker_text(count: int) -> str:
-    """Return the number of weaker passages with the remedy; empty for none."""
-    return f"{count} weaker result{'s' if count > 1 else ''} left out; all=true shows them." if count else ""
+def left_out_text(weaker: int, *, has_excerpts: bool) -> str:
+    """Return the number of weaker passages and the sign for missing sentences, with the remedy; empty for neither."""
+    said = f"{weaker} weaker result{'s' if weaker > 1 else ''} left out" if weaker else ""
+    cut = "sentences left out at …" if has_excerpts else ""
+    return f"{', '.join(filter(None, (said, cut)))}; all=true shows them." if said or cut else ""

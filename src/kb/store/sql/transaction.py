@@ -13,6 +13,7 @@ from kb.store.sql.documents import Documents
 from kb.store.sql.folders import Folders
 from kb.store.sql.history import History
 from kb.store.sql.jobs import Jobs
+from kb.store.sql.note_files import NoteFiles
 from kb.store.sql.operations import Operations
 from kb.store.statements import Statements
 
@@ -40,6 +41,7 @@ class Transaction(ABC):
         self.audit = Audit(execute, statements("audit"), retention)
         self.operations = Operations(execute, statements("operations"))
         self.folders = Folders(execute, statements("folders"))
+        self.note_files = NoteFiles(execute, statements("note_files"))
 
     def counts(self, of: Caller | None = None) -> Counts:
         sql = self._statements("documents")

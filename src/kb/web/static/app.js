@@ -101,9 +101,10 @@
     links[Math.min(at + step, links.length - 1)]?.focus();
   };
   const isWriting = (element) => element.matches("textarea, select, input:not([type=radio]):not([type=checkbox])");
+  const isShown = (element) => element.checkVisibility?.() ?? true; // the bar for selected rows is not always there
   const showKeys = () => {
     const list = find("#keys dl");
-    const rows = all("[data-key]").map((each) => [(each.dataset.with ? "Ctrl " : "") + each.dataset.key, each.dataset.does]);
+    const rows = all("[data-key]").filter(isShown).map((each) => [(each.dataset.with ? "Ctrl " : "") + each.dataset.key, each.dataset.does]);
     if (find(".hit-link")) rows.push(["↓ ↑", "Go to a result"], ["Enter", "Open the result"]);
     if (find(".pick")) rows.push(["x", "Select the row of this link, to change several at once"]);
     if (field) rows.push(["Escape", "Back to the search field"]);
@@ -146,7 +147,7 @@
     if (writing) return;
     if (event.key === "?") return event.preventDefault(), showKeys();
     if (event.key === "/" && !field) return event.preventDefault(), (location.href = root);
-    const wanted = find(`[data-key="${CSS.escape(event.key)}"]:not([data-with])`);
+    const wanted = all(`[data-key="${CSS.escape(event.key)}"]:not([data-with])`).find(isShown);
     if (wanted) {
       event.preventDefault();
       act(wanted);
@@ -155,11 +156,34 @@
   const sign = find(".keys");
   sign.addEventListener("click", showKeys);
 
-  // Ask for confirmation before sending a form that declares a question.
+  // Ask for confirmation before sending a form whose button, or which itself, declares a question.
   addEventListener("submit", (event) => {
-    const question = event.target.dataset.confirm;
+    const question = event.submitter?.dataset.confirm || event.target.dataset.confirm;
     if (question && !confirm(question)) event.preventDefault();
   });
+
+  // Times are in the reader's time zone. Without this script they are in UTC, and say so.
+  const MOMENT = /\d{4}-\d\d-\d\d \d\d:\d\d UTC/g;
+  const DAY = /\d{1,2} [A-Z][a-z]{2} \d{4}/;
+  const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+  const two = (number) => String(number).padStart(2, "0");
+  const local = (moment) => {
+    const at = new Date(moment.replace(" ", "T").replace(" UTC", "Z"));
+    return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`;
+  };
+  const showLocal = (within) => {
+    for (const each of all("time, .reason", within)) {
+      const at = new Date(each.dateTime);
+      const isInstant = each.title?.replace(MOMENT, "") === "" && each.title; // other dates belong to documents
+      if (isInstant && DAY.test(each.textContent)) each.textContent = each.textContent.replace(DAY, `${at.getDate()} ${MONTHS[at.getMonth()]} ${at.getFullYear()}`);
+      if (!each.children.length && each.textContent.match(MOMENT)) each.textContent = each.textContent.replace(MOMENT, local);
+      if (each.title) each.title = each.title.replace(MOMENT, local);
+    }
+  };
+  showLocal(document);
+  new MutationObserver((changes) => {
+    for (const { addedNodes } of changes) for (const each of addedNodes) if (each.nodeType === 1) showLocal(each);
+  }).observe(document.body, { childList: true, subtree: true });
 
   // Copying.
   const offerCopying = () => all("[data-copy]").forEach((button) => (button.hidden = !navigator.clipboard));
@@ -171,71 +195,18 @@
     say("Copied");
   });
 
-  // Notes: a preview, and a draft that survives a closed tab.
-  const editor = find(".editor");
-  if (editor) {
-    const name = `kb-draft-${editor.dataset.draft}`;
-    const text = editor.elements.text;
-    // The draft includes the note's original state, so that saving detects changes of other people.
-    const fields = ["title", "text", "tags", "content_hash", "shown_title", "shown_tags"];
-    const state = () => JSON.stringify(Object.fromEntries(fields.map((each) => [each, editor.elements[each].value])));
-    const first = state();
-    // Remember that this tab sent the note: the parameter ?saved= could also come from a link.
-    sessionStorage.removeItem("kb-sent");
-    editor.addEventListener("submit", () => sessionStorage.setItem("kb-sent", editor.dataset.draft));
-    const kept = localStorage.getItem(name);
-    const offer = find(".draft");
-    if (offer && kept && kept !== first) {
-      offer.hidden = false;
-      find("[data-do=restore]").addEventListener("click", () => {
-        const draft = JSON.parse(kept);
-        for (const field of fields) editor.elements[field].value = draft[field] ?? "";
-        offer.hidden = true;
-        show();
-      });
-      find("[data-do=discard]").addEventListener("click", () => {
-        localStorage.removeItem(name);
-        offer.hidden = true;
-      });
-    }
-    const preview = find("#preview");
-    let drawing;
-    const show = async () => {
-      if (!preview) return;
-      drawing?.abort();
-      drawing = new AbortController();
-      try {
-        const body = new FormData();
-        body.append("text", text.value);
-        const answer = await ask(`${root}preview`, { method: "POST", signal: drawing.signal, headers: { "X-KB-Token": token }, body });
-        if (answer.ok) preview.innerHTML = await answer.text();
-      } catch {}
-    };
-    let timer;
-    editor.addEventListener("input", () => {
-      localStorage.setItem(name, state());
-      clearTimeout(timer);
-      timer = setTimeout(show, 200);
-    });
-    show();
-    if (editor.dataset.draft === "new" && location.hash.length > 1) {
-      try {
-        const { title, text: body } = JSON.parse(decodeURIComponent(location.hash.slice(1)));
-        editor.elements.title.value = String(title).slice(0, 500);
-        text.value = String(body);
-        history.replaceState(null, "", location.pathname);
-        show();
-      } catch {}
-    }
-  }
+  // A saved note: its draft is no longer needed. A screen reader announces a text only if it appears after the page.
   const saved = new URLSearchParams(location.search).get("saved");
   if (saved) {
     history.replaceState(null, "", location.pathname);
-    if (sessionStorage.getItem("kb-sent") === saved) {
-      localStorage.removeItem(`kb-draft-${saved}`);
-      say("Saved");
-    }
-    sessionStorage.removeItem("kb-sent");
+    try {
+      const sent = sessionStorage.getItem("kb-sent") || "";
+      sessionStorage.removeItem("kb-sent");
+      if (sent.startsWith(`${saved} `)) {
+        localStorage.removeItem(sent.slice(saved.length + 1));
+        setTimeout(() => say("Saved"), 100);
+      }
+    } catch {}
   }
 
   // Add files and folders that are dropped, chosen or pasted; at most two uploads at once.
@@ -275,7 +246,7 @@
       request.setRequestHeader("Accept", "application/json");
       request.responseType = "json";
       request.upload.onprogress = (event) => event.lengthComputable && draw(line, "uploading", event.loaded / event.total);
-      request.onloadend = () => resolve(request.response || { error: "kb did not respond. Check that it is running." });
+      request.onloadend = () => resolve(request.response || { error: "kb did not respond. Check that it is running.", again: true });
       request.send(body);
     });
   const follow = async (id, line) => {
@@ -311,7 +282,7 @@
     next();
     const job = answer.id ? await follow(answer.id, line) : null;
     if (!answer.id) draw(line, "failed", 1, answer.error || answer.detail);
-    if (!answer.id || job?.status === "failed") again(line, file, path);
+    if (answer.again || job?.remedy === "retry") again(line, file, path);
   };
   const take = (files) => {
     for (const [file, path] of files) queue.push([file, path, row(path || file.name)]);

@@ -48,22 +48,28 @@
     },
     true
   );
-  // A form that was sent is not sent a second time.
+  // A form that was sent is not sent a second time, unless Escape or a lost connection stopped the first.
+  const SENT_MS = 10_000;
+  const mayBeSent = () => all("[data-sent]").forEach((each) => delete each.dataset.sent);
   addEventListener("submit", (event) => {
     if (event.defaultPrevented || event.target.method !== "post") return;
     if (event.target.dataset.sent) event.preventDefault();
+    else setTimeout(mayBeSent, SENT_MS);
     event.target.dataset.sent = "1";
   });
-  addEventListener("pageshow", () => all("[data-sent]").forEach((each) => delete each.dataset.sent));
+  addEventListener("keydown", (event) => event.key === "Escape" && mayBeSent(), true);
+  addEventListener("pageshow", mayBeSent);
   addEventListener("kb:shown", draw);
   addEventListener("pageshow", draw);
-  for (const each of all(".drop-up")) each.addEventListener("toggle", () => each.open && each.querySelector("input").focus());
+  addEventListener("toggle", ({ target }) => target.matches?.(".drop-up[open]") && target.querySelector("input").focus(), true);
 
-  // A screen reader announces a notice only if its text appears after the page.
-  const text = find(".notice span");
-  if (text) {
-    const said = text.textContent;
-    text.textContent = "\u00a0";
-    setTimeout(() => (text.textContent = said), 100);
+  // A screen reader announces a text only if it appears after the page; the notice itself does not move.
+  const notice = find(".notice span");
+  if (notice) {
+    const said = document.createElement("p");
+    said.className = "unseen";
+    said.setAttribute("role", "status");
+    document.body.append(said);
+    setTimeout(() => (said.textContent = notice.textContent), 100);
   }
 })();

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path, PurePath
 from typing import Final
 
-from kb_cli.sync.timed_reads import ask
+from kb.folders.timed_reads import ask
 
 HIDDEN: Final = re.compile(r"\.(.+)\.icloud")
 """iCloud Drive placeholders."""

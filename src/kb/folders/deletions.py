@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from kb_cli.sync.disk_view import DiskView
+    from kb.folders.disk_view import DiskView
 
 FEW: Final = 5
 """Up to this many deletions at once are not suspicious."""
@@ -52,6 +52,7 @@ class Judge:
         unread: its unreadable files, as relative paths.
         total: the number of its documents.
         is_sure: whether the user confirmed all deletions.
+        remedy: how the user confirms them.
     """
 
     disk: DiskView
@@ -59,6 +60,7 @@ class Judge:
     unread: Sequence[str]
     total: int
     is_sure: bool = False
+    remedy: str = "If you deleted these files, add --yes."
     withheld: list[Withheld] = field(default_factory=list)
     emptied: list[str] = field(default_factory=list)
     """Folders that are suddenly empty, or were and do not have all of their files again."""
@@ -72,7 +74,7 @@ class Judge:
         left = self._in_emptied_folders(left)
         if len(left) > FEW and len(left) * SHARE > self.total:
             reason = f"{len(left)} of {self.total} documents would be deleted ({places(left)}), so kb deleted none."
-            self._withhold(left, f"{reason} If you deleted these files, add --yes.")
+            self._withhold(left, f"{reason} {self.remedy}")
             return []
         return left
 
@@ -96,7 +98,7 @@ class Judge:
                 continue
             where = mount or "The folder"
             reason = f"{where} is not on the same disk as before ({device.partition(' ')[0]}). Is that disk connected?"
-            reason += " If you deleted these files, add --yes."
+            reason += f" {self.remedy}"
             paths = self._split(paths, mount, reason)
         return paths
 
@@ -114,7 +116,7 @@ class Judge:
             came = "1 document comes" if number == 1 else f"{number} documents come"
             where = "The folder" if folder == ITSELF else folder
             reason = f"{where} {emptied[folder]}, and {came} from there. Is its disk connected?"
-            reason += " If you deleted these files, add --yes."
+            reason += f" {self.remedy}"
             left = self._split(paths, folder, reason)
             self.emptied += [folder] if left != paths else []
             paths = left

@@ -8,12 +8,10 @@ import errno
 import os
 import sys
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Final
-
-from kb_cli.runtime.output import print_error
 
 TICK_MILLISECONDS: Final = 500
 """Interval of the check for changes."""
@@ -32,10 +30,13 @@ LIMITS: Final = {errno.ENOSPC: "max_user_watches", errno.EMFILE: "max_user_insta
 State = frozenset[tuple[str, int, int, int]]
 
 
-async def watch(folder: Path) -> AsyncGenerator[bool, None]:
-    """Yield at every tick whether something has changed, until the folder cannot be watched any more."""
+async def watch(folder: Path, say: Callable[[str], None]) -> AsyncGenerator[bool, None]:
+    """Yield at every tick whether something has changed, until the folder cannot be watched any more.
+
+    `say` gets messages about limits of the system.
+    """
     if not is_short(folder):
-        async with aclosing(_watch(folder)) as ticks:
+        async with aclosing(_watch(folder, say)) as ticks:
             async for is_changed in ticks:
                 yield is_changed
     if is_short(folder):
@@ -44,7 +45,7 @@ async def watch(folder: Path) -> AsyncGenerator[bool, None]:
                 yield is_changed
 
 
-async def _watch(folder: Path) -> AsyncGenerator[bool, None]:
+async def _watch(folder: Path, say: Callable[[str], None]) -> AsyncGenerator[bool, None]:
     """Watch with notifications of the system, and record a shortage of watches."""
     from watchfiles import awatch
 
@@ -53,7 +54,7 @@ async def _watch(folder: Path) -> AsyncGenerator[bool, None]:
         try:
             async for changes in ticks:
                 if shortage(folder) == errno.ENOSPC:  # the system does not say which folders it cannot watch
-                    note_shortage(folder, errno.ENOSPC)
+                    note_shortage(folder, errno.ENOSPC, say)
                     return
                 yield bool(changes)
         # The next round reports that the folder does not exist.
@@ -62,9 +63,9 @@ async def _watch(folder: Path) -> AsyncGenerator[bool, None]:
         # A file whose name is not UTF-8 changed, or the system stopped watching.
         except* (RuntimeError, OSError) as errors:
             if (reason := shortage(folder)) is not None:
-                note_shortage(folder, reason)
+                note_shortage(folder, reason, say)
             else:
-                print_error(f"starting to watch the folder again: {errors.exceptions[0]}")
+                say(f"starting to watch the folder again: {errors.exceptions[0]}")
 
 
 async def poll(folder: Path) -> AsyncGenerator[bool, None]:
@@ -85,12 +86,12 @@ would look sufficient again.
 _said: set[str] = set()
 
 
-def note_shortage(folder: Path, reason: int) -> None:
-    """Record that the system has no watches left for a folder, and print this once."""
+def note_shortage(folder: Path, reason: int, say: Callable[[str], None]) -> None:
+    """Record that the system has no watches left for a folder, and say so once."""
     _short[folder] = time.monotonic(), limits()
     if (line := explain(reason)) not in _said:
         _said.add(line)
-        print_error(line)
+        say(line)
 
 
 def is_short(folder: Path) -> bool:

@@ -12,8 +12,8 @@ from typing import Final
 
 from kb.api.stream_safe import composed
 from kb.api.temporary_files import is_leftover
-from kb_cli.sync.placeholders import is_placeholder, name_elsewhere
-from kb_cli.sync.timed_reads import ask_folder
+from kb.folders.placeholders import is_placeholder, name_elsewhere
+from kb.folders.timed_reads import ask_folder
 
 ABSENT: Final = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 """Errors for a path at which nothing exists."""

@@ -1,0 +1,1 @@
+"""The state of folders on the disk: their files, devices and changes."""

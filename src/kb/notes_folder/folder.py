@@ -1,0 +1,301 @@
+"""Keeps a folder of Markdown files and the notes in step, in a thread of the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from kb.api.errors import NotesFolderElsewhere, SettingError, Stopped
+from kb.api.models import NotesFolderAction, NotesFolderProblem, NotesFolderStatus
+from kb.clock import shown
+from kb.folders.deletions import remembered
+from kb.folders.disk_view import describe_mounts
+from kb.folders.watching import watch
+from kb.notes_folder import disk, marker
+from kb.notes_folder.file_text import claim, own_fields, parsed
+from kb.notes_folder.incoming import REMEDY, Incoming, Look
+from kb.notes_folder.outgoing import Outgoing
+from kb.notes_folder.parts import FILE, FolderParts, base_of, text_of
+from kb.store.rows import NotesFolderState
+from kb.threads import BackgroundThread
+
+logger = logging.getLogger(__name__)
+
+PAUSE_SECONDS: Final = 0.5
+RETRY_SECONDS: Final = 2.0
+"""The pause before kb looks for a folder again that is not there."""
+
+REST: Final = 10
+"""The least pause after a look that must be repeated, as a multiple of its duration."""
+
+LEASE_SECONDS: Final = 30.0
+"""An engine that does not renew its hold on the folder for this long loses it to another one."""
+
+RENEW_SECONDS: Final = 10.0
+MOST_SHOWN: Final = 100
+
+OTHER_FOLDER: Final = (
+    "{} is not the folder that kb used before: its file {} is missing. Is its disk connected? If this is the folder,"
+    " run 'kb notes restore'."
+)
+
+
+class NotesFolder(BackgroundThread):
+    """Writes each note to a file, and takes changes of the files into the notes.
+
+    Args:
+        parts: the parts of the engine.
+        others: other folders of the settings, by the name of the setting.
+    """
+
+    def __init__(self, parts: FolderParts, others: dict[str, Path | None]) -> None:
+        check_folder(parts.root, others)
+        super().__init__("kb-notes-folder")
+        self._parts = replace(parts, checkpoint=self._check)
+        self._root = parts.root
+        self._incoming = Incoming(self._parts)
+        self._outgoing = Outgoing(self._parts)
+        self._session = uuid4().hex
+        self._lock = threading.Lock()
+        self._confirmed: NotesFolderAction | None = None
+        self._is_prepared = False
+        self._holds = False
+        self._renewed = float("-inf")
+        self._is_due, self._due_at = True, 0.0
+        self._look: Look | None = None
+        self._stopped: str | None = None
+        self._seen_at: str | None = None
+        self._files = 0
+
+    def __exit__(self, *_: object) -> None:
+        """Stop, and let another engine have the folder."""
+        super().__exit__()
+        self.release()
+
+    def release(self) -> None:
+        """Let go of the folder."""
+        if self._holds:
+            with self._parts.store.write() as tx:
+                tx.note_files.release(self._session)
+            self._holds = False
+
+    def status(self) -> NotesFolderStatus:
+        """Return the state of the folder."""
+        with self._lock:
+            look, stopped = self._look, self._stopped
+            problems = dict(look.problems) if look else {}
+            problems |= {path: reason for _, path, reason in self._outgoing.failed.copy().values()}
+            withheld = [each.reason for each in look.withheld] if look else []
+            return NotesFolderStatus(
+                path=str(self._root),
+                held=self._holds,
+                files=self._files,
+                waiting=max(self._outgoing.waiting, 0),
+                stopped=stopped,
+                withheld=withheld,
+                conflicts=look.scan.conflicts[:MOST_SHOWN] if look else [],
+                problems=[
+                    NotesFolderProblem(path=path, reason=reason)
+                    for path, reason in sorted(problems.items())[:MOST_SHOWN]
+                ],
+                seen_at=self._seen_at,
+            )
+
+    def act(self, action: NotesFolderAction) -> NotesFolderStatus:
+        """Confirm that missing files were deleted on purpose, or have them written again.
+
+        Raises:
+            NotesFolderElsewhere: another engine holds the folder.
+        """
+        if not self._holds:
+            raise NotesFolderElsewhere
+        with self._lock:
+            self._confirmed = action
+            if self._look:
+                self._look.withheld.clear()
+        return self.status()
+
+    def step(self, *, is_changed: bool = True) -> None:
+        """Take changes of files, if that is due, then write changed notes."""
+        if not self._take_lease():
+            return
+        with self._lock:
+            confirmed, self._confirmed = self._confirmed, None
+        reason = self._prepare(confirmed)
+        with self._lock:
+            self._stopped = reason
+        if reason:
+            self._is_due = True
+            return
+        if confirmed == "restore":
+            self._forget_missing()
+        is_due = self._is_due and time.monotonic() >= self._due_at
+        if is_changed or is_due or confirmed:
+            self._take(is_sure=confirmed == "delete")
+        look = self._look or Look(disk.Scan())
+        self._is_due = self._outgoing.write(look.named, look.problems) or self._is_due
+
+    def _take(self, *, is_sure: bool) -> None:
+        began = time.monotonic()
+        with self._parts.store.read() as tx:
+            known = tx.note_files.folder()
+        mounts = describe_mounts(self._root)
+        look = self._incoming.look(f"{FILE}\n{uuid4().hex}", (known.mounts, mounts), is_sure=is_sure)
+        left = [path for each in look.withheld for path in each.paths]
+        noted = remembered(known.mounts, mounts, left, look.emptied)
+        if noted != known.mounts:
+            with self._parts.store.write() as tx:
+                tx.note_files.set_folder(replace(known, mounts=noted))
+        for reason in {each.reason for each in look.withheld} - _reasons(self._look):
+            logger.warning("%s", reason)
+        with self._lock:
+            self._look, self._files, self._seen_at = look, len(look.scan.files), shown(time.time())
+        self._is_due = not look.is_settled
+        self._due_at = time.monotonic() + min(REST * (time.monotonic() - began), RETRY_SECONDS)
+
+    def _take_lease(self) -> bool:
+        """Return whether this engine holds the folder; with PostgreSQL, other engines may."""
+        store, now = self._parts.store, time.monotonic()
+        if self._holds and (not store.is_shared or now - self._renewed < RENEW_SECONDS):
+            return True
+        with store.write() as tx:
+            holds = tx.note_files.take(self._session, LEASE_SECONDS if store.is_shared else 0.0)
+        self._renewed = now
+        if holds and not self._holds:
+            self._is_prepared = False
+        self._holds = holds
+        return holds
+
+    def _prepare(self, confirmed: NotesFolderAction | None) -> str | None:
+        """Make sure that this is the folder that kb used before, or a new one; return why it cannot be used."""
+        with self._parts.store.read() as tx:
+            known = tx.note_files.folder()
+        is_new = known.path != str(self._root)
+        try:
+            if is_new:
+                self._root.mkdir(parents=True, exist_ok=True)
+            if not self._root.is_dir():
+                return f"The folder {self._root} does not exist. Is its disk connected?"
+            sessions = marker.sessions(self._root)
+            if sessions is not None and self._is_prepared and self._session in sessions:
+                return None
+            if sessions is None and not is_new and not self._is_same(confirmed):
+                return OTHER_FOLDER.format(self._root, marker.NAME)
+            self._begin(known, sessions or [], is_new=is_new)
+        except OSError as error:
+            return f"kb cannot use the folder {self._root}: {error.strerror or error}."
+        return None
+
+    def _is_same(self, confirmed: NotesFolderAction | None) -> bool:
+        """Return whether the folder is the same although its mark is missing: a known file is as it was."""
+        if confirmed:
+            return True
+        with self._parts.store.read() as tx:
+            rows = tx.note_files.all()
+        return any(row.state == disk.state_at(self._root / row.path) for row in rows)
+
+    def _begin(self, known: NotesFolderState, sessions: list[str], *, is_new: bool) -> None:
+        """Begin to use the folder: mark it, and forget its files if their records are from another time."""
+        is_outdated = not is_new and bool(sessions) and known.session not in sessions
+        if is_outdated:
+            logger.warning("the notes folder or the database returned to an earlier state: kb compares all files")
+        marker.write(self._root, self._session, known.session)
+        with self._parts.store.write() as tx:
+            if is_new or is_outdated:
+                tx.note_files.clear()
+            mounts = known.mounts if not is_new else ""
+            tx.note_files.set_folder(NotesFolderState(str(self._root), self._session, mounts))
+        self._clear_parts()
+        self._is_prepared, self._is_due = True, True
+
+    def _clear_parts(self) -> None:
+        """Remove the hidden files of an engine that was killed, and keep text that only they contain."""
+        with self._parts.store.read() as tx:
+            rows = {row.document_id: row for row in tx.note_files.all()}
+        digests = {row.digest for row in rows.values()}
+        for name in disk.scan(self._root, ()).parts:
+            part = Path(name)
+            content = part.read_bytes()
+            is_kept = disk.digest_of(content) in digests or disk.has_twin(part, content)
+            if not content or is_kept or self._is_known(content):
+                part.unlink()
+            else:
+                disk.set_aside(part.with_name("recovered.md"), content, self._parts.today())
+                part.unlink()
+
+    def _is_known(self, content: bytes) -> bool:
+        """Return whether a note, or its file, contains the text of a file."""
+        text = content.decode("utf-8-sig", errors="replace")
+        named = claim(text)
+        if named is None:
+            return False
+        with self._parts.store.read() as tx:
+            present = text_of(tx, named.document_id)
+            row = next((row for row in tx.note_files.all() if row.document_id == named.document_id), None)
+            base = base_of(tx, row)
+        known = [present, *([base.text] if base else [])]
+        return any(parsed(text, own_fields(each)).text == each for each in known)
+
+    def _forget_missing(self) -> None:
+        """Forget files that are missing, so that they are written again."""
+        with self._parts.store.write() as tx:
+            for row in tx.note_files.all():
+                if disk.state_at(self._parts.place(row.path)) is None:
+                    tx.note_files.remove(row.document_id)
+
+    def _check(self) -> None:
+        if self._stopping.is_set():
+            raise Stopped
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                asyncio.run(self._follow())
+            except Stopped:
+                return
+            except Exception:
+                logger.exception("the notes folder %s could not be kept in step; kb will retry", self._root)
+            self._stopping.wait(RETRY_SECONDS)
+
+    async def _follow(self) -> None:
+        """Look at every change and at every tick, until the folder is gone."""
+        self.step()
+        if self._stopped or not self._holds:
+            return
+        async with aclosing(watch(self._root, logger.warning)) as ticks:
+            async for is_changed in ticks:
+                if self._stopping.is_set():
+                    return
+                self.step(is_changed=is_changed)
+                if self._stopped:
+                    return
+
+
+def _reasons(look: Look | None) -> set[str]:
+    return {each.reason for each in look.withheld} if look else set()
+
+
+def check_folder(root: Path, others: dict[str, Path | None]) -> None:
+    """Refuse a notes folder in which other parts of kb work, or that is in one of theirs.
+
+    Raises:
+        SettingError: the folder cannot be used.
+    """
+    for name, other in others.items():
+        if other is None:
+            continue
+        one, two = root.resolve(), other.resolve()
+        if one.is_relative_to(two) or two.is_relative_to(one):
+            raise SettingError(f"KB_NOTES_DIR: {name} is {other}. Name a folder apart from it.")
+    if root.exists() and not root.is_dir():
+        raise SettingError(f"KB_NOTES_DIR: {root} is not a folder. Name another one.")
+
+
+__all__ = ["REMEDY", "NotesFolder", "check_folder"]

@@ -1,0 +1,441 @@
+"""From the folder to the notes: files that were edited, added, renamed or deleted."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from pydantic import ValidationError
+
+from kb.api.errors import Changed, KbError, NotFound, Occupied, Stopped
+from kb.api.models import NOTE, NoteRequest
+from kb.api.stream_safe import composed
+from kb.documents.delete import delete
+from kb.documents.edit import Edit
+from kb.documents.new_note import NoteIntake
+from kb.documents.restore import restore
+from kb.documents.update import NO_EDIT, NoteChange, update_note
+from kb.folders.deletions import FEW, SHARE, Judge, Withheld
+from kb.folders.disk_view import DiskView
+from kb.ingest.draft import first_line
+from kb.notes_folder import disk
+from kb.notes_folder.claims import Claims, Sighting
+from kb.notes_folder.file_text import Base, Claim, claim, own_fields, parsed, without_claim
+from kb.notes_folder.merge import merged
+from kb.notes_folder.parts import FILE, FolderParts, base_of, text_of, version_of
+from kb.notes_folder.paths import path_from
+from kb.store.protocol import Transaction
+from kb.store.rows import Author, Document, NoteFile
+
+logger = logging.getLogger(__name__)
+
+DELETE_SECONDS: Final = 2.0
+"""A file must be missing for this long: programs move a file away briefly when they save it."""
+
+MINUTE: Final = 60.0
+
+AT_ONCE: Final = 200
+"""The most new and changed files of one look, so that new notes need not wait for all of them."""
+
+EMPTY: Final = "The file is empty. The note keeps its text; to remove the note, delete the file."
+REMEDY: Final = "If you deleted these files, run 'kb notes delete'; to write them again, 'kb notes restore'."
+NO_BIN: Final = "The bin is off (KB_BIN_DAYS=0), so kb would delete notes for good."
+
+
+@dataclass
+class Look:
+    """The result of a look at the folder.
+
+    Args:
+        scan: the files.
+        problems: the reasons why files and notes differ, by path.
+        withheld: the reasons why notes of missing files stay.
+        is_settled: whether nothing is left to do.
+        emptied: folders that are suddenly empty.
+        named: the notes that incomplete files name: these files may be theirs.
+    """
+
+    scan: disk.Scan
+    problems: dict[str, str] = field(default_factory=dict)
+    withheld: list[Withheld] = field(default_factory=list)
+    is_settled: bool = True
+    emptied: list[str] = field(default_factory=list)
+    named: set[int] = field(default_factory=set)
+
+
+@dataclass
+class Incoming:
+    """Takes changes of files into the notes.
+
+    Args:
+        parts: the parts of the engine.
+        now: a monotonic clock.
+    """
+
+    parts: FolderParts
+    now: Callable[[], float] = time.monotonic
+    _seen: dict[str, str] = field(default_factory=dict)
+    """The state of each changed file at the last look; it is complete if the next look finds the same."""
+    _refused: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The state of files that kb cannot take, and the reason."""
+    _missing: dict[int, float] = field(default_factory=dict)
+    """The notes whose file is missing, and since when."""
+    _held: dict[int, str] = field(default_factory=dict)
+    """The notes of missing files that stay until somebody decides, and the reason."""
+    _deleted: list[float] = field(default_factory=list)
+    """When notes were deleted lately: files may disappear one after another."""
+    _attempts: int = 0
+    """Distinguishes a file from one that was added before and whose note was deleted at once."""
+    _rows: dict[int, NoteFile] = field(default_factory=dict)
+    _author: Author = field(default_factory=lambda: Author(FILE))
+
+    def look(self, operation: str, mounts: tuple[str, str] = ("", ""), *, is_sure: bool = False) -> Look:
+        """Take changes that were complete at the last look; `is_sure` confirms all deletions.
+
+        `operation` is the key of the operation, which can be undone as a whole. `mounts` are the devices of the folder
+        before and now.
+        """
+        self._author = Author(FILE, operation_key=operation)
+        with self.parts.store.read() as tx:
+            self._rows = {row.document_id: row for row in tx.note_files.all()}
+        look = Look(disk.scan(self.parts.root, {row.path for row in self._rows.values()}))
+        look.problems |= look.scan.problems
+        self.parts.found.clear()
+        self.parts.found.update({path: Path(file.disk_path) for path, file in look.scan.files.items()})
+        sightings, unsettled = self._sightings(look)
+        look.named = set(self._named(look.scan.files[path].disk_path for path in unsettled))
+        sightings = self._certain(sightings, unsettled, look.named)
+        claims = self._claims(look, sightings, unsettled)
+        look.is_settled = not unsettled
+        missing = [row for row in self._rows.values() if row.document_id not in claims.owned]
+        self._follow_moves(claims)
+        for sighting in sightings:
+            self.parts.checkpoint()
+            self._take(sighting, claims.owners.get(sighting.path), look)
+        if not unsettled:  # a missing file may have become an incomplete one
+            self._miss(missing, look, mounts, is_sure=is_sure)
+        return look
+
+    def forget(self) -> None:
+        """Try refused files again."""
+        self._refused.clear()
+
+    def _sightings(self, look: Look) -> tuple[list[Sighting], set[str]]:
+        """Return the changed files, and the paths of files that are not complete yet."""
+        states = {row.path: row.state for row in self._rows.values()}
+        changed = {path: file for path, file in look.scan.files.items() if states.get(path) != file.state}
+        before, self._seen = self._seen, {path: file.state for path, file in changed.items()}
+        self._refused = {path: known for path, known in self._refused.items() if self._seen.get(path) == known[0]}
+        look.problems |= {path: reason for path, (_, reason) in self._refused.items()}
+        complete = [path for path in changed if before.get(path) == changed[path].state and path not in self._refused]
+        unsettled = changed.keys() - set(complete) - self._refused.keys() | set(complete[AT_ONCE:])
+        sightings = list[Sighting]()
+        for path in complete[:AT_ONCE]:
+            try:
+                sightings.append(self._sighting(path, changed[path].disk_path))
+            except (disk.Changed, FileNotFoundError):
+                unsettled.add(path)
+            except (OSError, ValueError) as error:
+                self._refuse(look, path, changed[path].state, _reason(error))
+        return sightings, unsettled
+
+    def _certain(self, sightings: list[Sighting], unsettled: set[str], named: set[int]) -> list[Sighting]:
+        """Return the sightings that incomplete files cannot concern; the others become incomplete.
+
+        While files exchange their names, one of them may be complete before the other.
+        """
+        by_path = {row.path: row.document_id for row in self._rows.values()}
+        others = {by_path[path] for path in unsettled if path in by_path}
+        certain = list[Sighting]()
+        for sighting in sightings:
+            own = by_path.get(sighting.path)
+            claimed = sighting.claim.document_id if sighting.claim else None
+            if own in named or (claimed != own and claimed in others | named):
+                unsettled.add(sighting.path)
+            else:
+                certain.append(sighting)
+        return certain
+
+    def _named(self, disk_paths: Iterable[str]) -> Iterator[int]:
+        for path in disk_paths:
+            with suppress(OSError, ValueError, disk.Changed):
+                content, _ = disk.read(path, self.parts.most_bytes)
+                if named := claim(content.decode("utf-8-sig", errors="replace")):
+                    yield named.document_id
+
+    def _sighting(self, path: str, disk_path: str) -> Sighting:
+        content, state = disk.read(disk_path, self.parts.most_bytes)
+        text = content.decode("utf-8-sig")
+        return Sighting(path, state, disk.digest_of(content), text, claim(text))
+
+    def _claims(self, look: Look, sightings: list[Sighting], unsettled: set[str]) -> Claims:
+        with self.parts.store.read() as tx:
+
+            def is_note(named: Claim) -> bool:
+                document = _note(tx, named.document_id)
+                is_known = named.created is None and named.document_id in self._rows
+                return document is not None and (is_known or document.created_at == named.created)
+
+            def at_path(path: str) -> int | None:
+                document = tx.documents.at_path(path)
+                return document.id if document and document.doc_type == NOTE else None
+
+            purged = {id_ for id_ in tx.note_files.gone() if _note(tx, id_) is None}
+            claims = Claims([row for id_, row in self._rows.items() if id_ not in purged], is_note, at_path)
+            looked_at = {sighting.path for sighting in sightings}
+            claims.keep(path for path in (*look.scan.files, *look.scan.unreadable) if path not in looked_at)
+            claims.assign(sightings)
+        return claims
+
+    def _follow_moves(self, claims: Claims) -> None:
+        """Give notes whose file was renamed the new path, all of them at once: two files may have exchanged names."""
+        moves = {
+            document_id: path
+            for path, document_id in claims.owners.items()
+            if document_id in self._rows and self._rows[document_id].path != path
+        }
+        if not moves:
+            return
+        with self.parts.audited.write() as tx:
+            documents = {id_: note for id_ in moves if (note := tx.documents.get(id_))}
+            paths = {id_: path for id_, path in moves.items() if _has_moved(documents.get(id_), path)}
+            free = {id_: path for id_, path in paths.items() if _is_free(tx, path, moves)}
+            for document_id in free:
+                tx.history.keep(document_id, replace(self._author, why="its file was renamed"))
+                tx.documents.move(document_id, None)
+            for document_id, path in free.items():
+                tx.documents.move(document_id, path)
+        with self.parts.store.write() as tx:
+            for document_id, path in moves.items():
+                row = self._rows[document_id]
+                note = tx.documents.get(document_id)
+                place = note.source_path if note else row.source_path
+                version = -version_of(tx, document_id) if document_id in free else row.version
+                moved = replace(row, path=path, source_path=place, version=version)
+                tx.note_files.put(moved, tx.note_files.base(document_id) or Base("").packed())
+                self._rows[document_id] = moved
+
+    def _take(self, sighting: Sighting, document_id: int | None, look: Look) -> None:
+        """Take the content of a file; a file that kb cannot take is a problem until it changes."""
+        try:
+            if document_id is None:
+                self._add(sighting, look)
+            else:
+                self._update(sighting, document_id, look)
+        except Occupied:  # the path of its note in the bin is another note's now
+            self._add(sighting, look)
+        except Changed:
+            look.is_settled = False
+        except Stopped:
+            raise
+        except NotFound:
+            look.is_settled = False  # it was deleted in the meantime
+        except (KbError, OSError, ValueError) as error:
+            self._refuse(look, sighting.path, sighting.state, _reason(error))
+
+    def _add(self, sighting: Sighting, look: Look) -> None:
+        """Add the note of a new file."""
+        new = self._new_note(sighting)
+        if not new.text.strip():
+            return  # a file that somebody has just created, to write a note
+        self._check(new.text)
+        with self.parts.store.read() as tx:
+            place = None if tx.documents.at_path(sighting.path) else sighting.path
+        request = NoteRequest(text=new.text, title=new.title, tags=list(new.tags or ()), source_path=place)
+        intake = NoteIntake(
+            self.parts.audited, self.parts.originals.blobs, self.parts.vectors, checkpoint=self.parts.checkpoint
+        )
+        key = f"{FILE} {self._attempts}\n{sighting.path}\n{sighting.state}\n{sighting.digest}"
+        document_id = intake.add(request, key, self._author).document_id
+        with self.parts.store.read() as tx:
+            is_there = document_id is not None and tx.documents.get(document_id) is not None
+        if document_id is None or not is_there:  # an earlier job is about to write to this path, or it was deleted
+            look.is_settled = False
+            self._attempts += document_id is not None
+            return
+        if document_id in self._rows:
+            raise ValueError(f"Its text is the text of note {document_id}, which has a file of its own.")
+        self._record(sighting, document_id, Base(new.text))
+
+    def _new_note(self, sighting: Sighting) -> Base:
+        """Return the note for a new file, which may be a copy of another note's file."""
+        if sighting.claim is None:
+            return Base(sighting.text)
+        with self.parts.store.read() as tx:
+            original = _note(tx, sighting.claim.document_id)
+            base = base_of(tx, self._rows.get(sighting.claim.document_id))
+            if (original is None and base is None) or (original and original.created_at != sighting.claim.created):
+                return Base(without_claim(sighting.text))
+            base = base or Base(text_of(tx, sighting.claim.document_id))
+        copy = parsed(sighting.text, own_fields(base.text))
+        return replace(copy, title=None if copy.title == first_line(copy.text) else copy.title)
+
+    def _update(self, sighting: Sighting, document_id: int, look: Look) -> None:
+        """Take an edited file into its note. If both changed, merge them, or keep the file's text next to it."""
+        row = self._rows.get(document_id)
+        with self.parts.store.read() as tx:
+            is_binned = tx.history.binned(document_id) is not None
+        if is_binned:
+            restore(self.parts.audited, self.parts.vectors.embedder, document_id, self._author)
+        with self.parts.store.read() as tx:
+            note, base = tx.documents.get(document_id), base_of(tx, row)
+            if note is None:
+                raise NotFound(f"Note {document_id} does not exist.")
+            present = text_of(tx, document_id)
+        base = base or (Base(present) if is_binned else None)
+        file = parsed(sighting.text, own_fields((base or Base(present)).text))
+        if not file.text.strip():
+            raise ValueError(EMPTY)
+        self._check(file.text)
+        text = merged(base.text, present, file.text) if base else present if file.text == present else None
+        if text is None:
+            aside = disk.set_aside(self.parts.place(sighting.path), sighting.text.encode(), self.parts.today())
+            name = composed(str(PurePosixPath(sighting.path).with_name(aside.name)))
+            look.scan.conflicts += [] if name in look.scan.conflicts else [name]
+            logger.warning("both note %s and its file changed: kb kept the file's text as a conflict file", note.id)
+        change = _change(note, present, present if text is None else text, base, file)
+        if change:
+            update_note(
+                self.parts.audited,
+                self.parts.vectors.embedder,
+                document_id,
+                change,
+                checkpoint=self.parts.checkpoint,
+                author=self._author,
+            )
+        self._record(sighting, document_id, file)
+
+    def _check(self, text: str) -> None:
+        if len(text) > self.parts.most_characters:
+            raise ValueError(f"It has more than {self.parts.most_characters:,} characters (KB_MAX_NOTE_CHARS).")
+
+    def _record(self, sighting: Sighting, document_id: int, base: Base) -> None:
+        """Record the content of a file, to be compared with its note."""
+        with self.parts.store.write() as tx:
+            note = tx.documents.get(document_id)
+            place = note.source_path if note else None
+            version = -version_of(tx, document_id)
+            row = NoteFile(document_id, sighting.path, place, version, sighting.state, sighting.digest)
+            tx.note_files.put(row, base.packed())
+        self._rows[document_id] = row
+
+    def _refuse(self, look: Look, path: str, state: str, reason: str) -> None:
+        self._refused[path] = state, reason
+        look.problems[path] = reason
+        logger.warning("skipped in the notes folder: %r: %s", path, reason)
+
+    def _miss(self, missing: list[NoteFile], look: Look, mounts: tuple[str, str], *, is_sure: bool) -> None:
+        """Delete the notes of missing files, unless that looks like an accident."""
+        with self.parts.store.read() as tx:
+            versions = {row.document_id: version_of(tx, row.document_id) for row in missing}
+            gone = {row.document_id for row in missing if tx.documents.get(row.document_id) is None}
+            has_bin = tx.history.has_bin
+        changed = {row.document_id for row in missing if abs(row.version) != versions[row.document_id]}
+        if forgotten := gone | changed:  # a note that changed is written again
+            with self.parts.store.write() as tx:
+                for document_id in forgotten:
+                    tx.note_files.remove(document_id)
+        left = [row for row in missing if row.document_id not in forgotten]
+        since = self.now()
+        self._missing = {row.document_id: self._missing.get(row.document_id, since) for row in left}
+        self._held = {id_: reason for id_, reason in self._held.items() if id_ in self._missing and not is_sure}
+        if any(since - self._missing[row.document_id] < DELETE_SECONDS for row in left):
+            look.is_settled = False  # more of them may follow
+            return
+        allowed = self._allowed(left, look, mounts, has_bin=has_bin, is_sure=is_sure)
+        for row in left:
+            if row.path in allowed:
+                self._delete(row)
+
+    def _allowed(
+        self, missing: list[NoteFile], look: Look, mounts: tuple[str, str], *, has_bin: bool, is_sure: bool
+    ) -> set[str]:
+        """Return the paths of missing files whose notes may be deleted; record the reasons for the others."""
+        paths = [row.path for row in missing if row.document_id not in self._held]
+        look.withheld = [Withheld(reason, ()) for reason in dict.fromkeys(self._held.values())]
+        judge = Judge(DiskView(self.parts.root), mounts, look.scan.unreadable, len(self._rows), is_sure, REMEDY)
+        allowed = judge.allow(paths)
+        withheld, look.emptied = judge.withheld, judge.emptied
+        reason = None if is_sure or not allowed else self._objection(len(allowed), look, has_bin=has_bin)
+        if reason:
+            withheld.append(Withheld(f"{reason} {REMEDY}", tuple(allowed)))
+        look.withheld += withheld
+        ids = {row.path: row.document_id for row in missing}
+        self._held |= {ids[path]: each.reason for each in withheld if each.needs_yes for path in each.paths}
+        return set() if reason else set(allowed)
+
+    def _objection(self, number: int, look: Look, *, has_bin: bool) -> str | None:
+        """Return why the notes of missing files should not be deleted; None if they may be."""
+        self._deleted = [at for at in self._deleted if self.now() - at < MINUTE]
+        number += len(self._deleted)
+        total = len(self._rows) + len(self._deleted)
+        if not look.scan.files:
+            return "The folder has no notes any more, so kb deleted none."
+        if not has_bin:
+            return NO_BIN
+        if number > FEW and number * SHARE > total:
+            return f"{number} of {total} files disappeared within a minute, so kb stopped deleting their notes."
+        return None
+
+    def _delete(self, row: NoteFile) -> None:
+        author = replace(self._author, why="its file was deleted")
+        try:
+            delete(self.parts.audited, self.parts.originals, row.document_id, author)
+        except NotFound:
+            logger.debug("note %s is deleted already", row.document_id)
+        with self.parts.store.write() as tx:
+            tx.note_files.remove(row.document_id)
+        self._rows.pop(row.document_id, None)
+        self._deleted.append(self.now())
+
+
+def _note(tx: Transaction, document_id: int) -> Document | None:
+    """Return a note, which may be in the bin."""
+    document = tx.documents.get(document_id)
+    if document is None and (binned := tx.history.binned(document_id)):
+        document = binned.document
+    return document if document and document.doc_type == NOTE else None
+
+
+def _has_moved(note: Document | None, path: str) -> bool:
+    """Return whether a path is another one than a note's `source_path` leads to."""
+    return note is not None and (note.source_path is None or path_from(note.source_path) != path)
+
+
+def _is_free(tx: Transaction, path: str, moves: Mapping[int, str]) -> bool:
+    occupant = tx.documents.at_path(path)
+    return occupant is None or occupant.id in moves
+
+
+def _change(note: Document, present: str, text: str, base: Base | None, file: Base) -> NoteChange | None:
+    """Return the change of a note that its file asks for; None if it asks for none."""
+    has_new_title = base is not None and file.title not in (None, base.title, note.title)
+    before, after = set((base.tags if base else None) or ()), set(file.tags or ())
+    shows_tags = base is not None and file.tags is not None
+    change = NoteChange(
+        NO_EDIT if text == present else Edit(text=text),
+        file.title if has_new_title else None,
+        sorted(after - before) if shows_tags else (),
+        sorted(before - after) if shows_tags else (),
+        (note.content_hash,),
+    )
+    return change if change != NoteChange(if_match=change.if_match) else None
+
+
+def _reason(error: Exception) -> str:
+    """Return why kb cannot take a file."""
+    if isinstance(error, KbError):
+        return error.detail
+    if isinstance(error, UnicodeDecodeError):
+        return "It is not UTF-8 text."
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return str(error)

@@ -1,0 +1,240 @@
+"""From the notes to the folder: notes that were added, changed, moved or deleted.
+
+The notes whose version differs from the version of their file wait to be written: a crash can neither lose one nor
+write one twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kb.api.errors import DiskFull
+from kb.notes_folder import disk
+from kb.notes_folder.file_text import Base, is_same_file, own_fields, parsed, rendered
+from kb.notes_folder.parts import FolderParts, text_of
+from kb.notes_folder.paths import file_path, folded
+from kb.store.rows import Document, NoteFile
+
+logger = logging.getLogger(__name__)
+
+BATCH: Final = 100
+"""The number of notes that are read and recorded at once."""
+
+QUIET_SECONDS: Final = 2.0
+"""kb does not write to a file that somebody else changed less than this time ago: they may still be typing."""
+
+RETRY_SECONDS: Final = 30.0
+"""The pause after a file could not be written."""
+
+
+class Waiting(NamedTuple):
+    """A note to write: its version, the note, its text, and its file if it has one."""
+
+    version: int
+    note: Document
+    text: str
+    file: NoteFile | None
+
+
+class Written(NamedTuple):
+    """The new row of a file, and its content."""
+
+    file: NoteFile
+    base: Base
+
+
+@dataclass
+class Outgoing:
+    """Writes notes to their files.
+
+    Args:
+        parts: the parts of the engine.
+        clock: the time of the machine, which also dates files.
+        now: a monotonic clock.
+    """
+
+    parts: FolderParts
+    clock: Callable[[], float] = time.time
+    now: Callable[[], float] = time.monotonic
+    failed: dict[int, tuple[float, str, str]] = field(default_factory=dict)
+    """The notes whose file could not be written: when to try again, the path and the reason."""
+    waiting: int = 0
+    """The number of notes that wait to be written."""
+    _rows: dict[int, NoteFile] = field(default_factory=dict)
+    _taken: set[str] = field(default_factory=set)
+    _named: Collection[int] = ()
+    _skipped: Collection[str] = ()
+
+    def write(self, named: Collection[int] = (), skipped: Collection[str] = ()) -> bool:
+        """Write changed notes; return whether a file on the disk must be looked at first.
+
+        `named` are the notes that incomplete files name, and `skipped` the paths of files that kb cannot take.
+        """
+        self._named, self._skipped = named, skipped
+        with self.parts.store.read() as tx:
+            unwritten, gone = tx.note_files.unwritten(), tx.note_files.gone()
+            if not unwritten and not gone:
+                self.waiting, self.failed = 0, {}
+                return False
+            self._rows = {row.document_id: row for row in tx.note_files.all()}
+        self.failed = {id_: known for id_, known in self.failed.items() if id_ in dict(unwritten) or id_ in gone}
+        self._taken = {folded(row.path) for row in self._rows.values()}
+        must_look = self._remove(gone)
+        due = [pair for pair in unwritten if self.failed.get(pair[0], (0.0,))[0] <= self.now()]
+        self.waiting = len(unwritten)
+        for start in range(0, len(due), BATCH):
+            self.parts.checkpoint()
+            must_look = self._write_batch(due[start : start + BATCH]) or must_look
+        return must_look
+
+    def _write_batch(self, pairs: list[tuple[int, int]]) -> bool:
+        written, settled, must_look = list[Written](), list[tuple[int, int]](), False
+        for each in self._read(pairs):
+            try:
+                done = self._write(each)
+            except disk.Changed:
+                must_look = True
+                continue
+            except OSError as error:
+                self._fail(each, error)
+                continue
+            self.failed.pop(each.note.id, None)
+            if done:
+                written.append(done)
+            elif each.file:
+                settled.append((each.note.id, each.version))
+        self._record(written, settled)
+        return must_look
+
+    def _read(self, pairs: list[tuple[int, int]]) -> list[Waiting]:
+        with self.parts.store.read() as tx:
+            versions = {id_: version for id_, version in tx.note_files.unwritten() if id_ in dict(pairs)}
+            notes = {id_: note for id_ in versions if (note := tx.documents.get(id_))}
+            return [Waiting(versions[id_], note, text_of(tx, id_), self._rows.get(id_)) for id_, note in notes.items()]
+
+    def _write(self, each: Waiting) -> Written | None:
+        """Write a file unless it says the same already; return its row.
+
+        Raises:
+            Changed: somebody else changed the file.
+            OSError: it cannot be written.
+        """
+        text, file = rendered(each.note, each.text), each.file
+        if file is None:
+            return self._create(each, text)
+        if file.source_path != each.note.source_path:
+            file = self._moved(file, each.note)
+        place = self.parts.place(file.path)
+        if file.state != disk.state_at(place):
+            raise disk.Changed
+        content, _ = disk.read(place, self.parts.most_bytes * 2)
+        if disk.digest_of(content) != file.digest:
+            raise disk.Changed
+        if is_same_file(_decoded(content), text, own_fields(each.text)):
+            return None if file is each.file else Written(_with_version(file, each.version), _base(each, text))
+        if file.version < 0 and 0 <= self.clock() - place.stat().st_mtime < QUIET_SECONDS:
+            raise disk.Changed
+        state = disk.replace(place, text.encode(), file.digest)
+        return Written(self._row(each, file.path, state, text), _base(each, text))
+
+    def _create(self, each: Waiting, text: str) -> Written:
+        if each.note.id in self._named:
+            raise disk.Changed
+        path = file_path(each.note, self._taken)
+        place = self.parts.place(path)
+        if place.is_file() and path not in self._skipped:  # a new file, which may belong to this note
+            raise disk.Changed
+        if os.path.lexists(place):
+            path = file_path(each.note, _All())
+            place = self.parts.place(path)
+        state = disk.create(place, text.encode())
+        self._taken.add(folded(path))
+        return Written(self._row(each, path, state, text), _base(each, text))
+
+    def _moved(self, file: NoteFile, note: Document) -> NoteFile:
+        """Move a file to the new place of its note; return its row."""
+        path = file_path(note, self._taken - {folded(file.path)})
+        if path != file.path:
+            place = self.parts.place(file.path)
+            if file.state != disk.state_at(place):
+                raise disk.Changed
+            disk.move(place, self.parts.place(path))
+            disk.prune(place.parent, self.parts.root)
+            self._taken = self._taken - {folded(file.path)} | {folded(path)}
+        state = disk.state_at(self.parts.place(path)) or ""
+        moved = NoteFile(file.document_id, path, note.source_path, file.version, state, file.digest)
+        with self.parts.store.write() as tx:
+            tx.note_files.put(moved, tx.note_files.base(file.document_id) or Base("").packed())
+        return moved
+
+    def _remove(self, gone: list[int]) -> bool:
+        """Remove the files of deleted notes; return whether a file must be looked at first."""
+        must_look, removed = False, list[int]()
+        for document_id in gone:
+            row = self._rows[document_id]
+            place = self.parts.place(row.path)
+            try:
+                state = disk.state_at(place)
+                if state not in (None, row.state):
+                    raise disk.Changed
+                disk.remove(place, row.digest)
+                disk.prune(place.parent, self.parts.root)
+            except disk.Changed:
+                must_look = True
+                continue
+            except OSError as error:
+                self.failed[document_id] = self.now() + RETRY_SECONDS, row.path, error.strerror or str(error)
+                continue
+            removed.append(document_id)
+        if removed:
+            with self.parts.store.write() as tx:
+                for document_id in removed:
+                    if tx.documents.get(document_id) is None:
+                        tx.note_files.remove(document_id)
+        return must_look
+
+    def _record(self, written: list[Written], settled: list[tuple[int, int]]) -> None:
+        if not written and not settled:
+            return
+        with self.parts.store.write() as tx:
+            for file, base in written:
+                tx.note_files.put(file, base.packed())
+            for document_id, version in settled:
+                tx.note_files.settle(document_id, version)
+        self.waiting -= len(written) + len(settled)
+
+    def _row(self, each: Waiting, path: str, state: str, text: str) -> NoteFile:
+        digest = disk.digest_of(text.encode())
+        return NoteFile(each.note.id, path, each.note.source_path, each.version, state, digest)
+
+    def _fail(self, each: Waiting, error: OSError) -> None:
+        reason = str(DiskFull()) if DiskFull.is_why(error) else error.strerror or str(error)
+        path = each.file.path if each.file else each.note.source_path or f"note {each.note.id}"
+        if each.note.id not in self.failed:
+            logger.warning("note %s could not be written to the notes folder: %s", each.note.id, reason)
+        self.failed[each.note.id] = self.now() + RETRY_SECONDS, path, reason
+
+
+class _All:
+    """Contains every path."""
+
+    def __contains__(self, path: object) -> bool:
+        return True
+
+
+def _with_version(file: NoteFile, version: int) -> NoteFile:
+    return NoteFile(file.document_id, file.path, file.source_path, version, file.state, file.digest)
+
+
+def _base(each: Waiting, text: str) -> Base:
+    """Return the content of a file, as `parsed` will read it."""
+    return parsed(text, own_fields(each.text))
+
+
+def _decoded(content: bytes) -> str:
+    return content.decode("utf-8-sig", errors="replace")

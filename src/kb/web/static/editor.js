@@ -1,0 +1,386 @@
+// The editor of notes: formatting, suggestions, added files, drafts, and the preview. The form also works without this script.
+"use strict";
+(() => {
+  const { root, token } = document.body.dataset;
+  const editor = document.querySelector(".editor");
+  const { text, tags } = editor.elements;
+  const find = (selector) => editor.querySelector(selector);
+  const all = (selector) => [...editor.querySelectorAll(selector)];
+  const said = find("[data-said]");
+  const say = (words) => (said.textContent = words);
+  const ask = (address, options = {}) => fetch(root + address, { ...options, headers: { Accept: "application/json", "X-KB-Token": token, ...options.headers } });
+  const make = (tag, attributes, ...children) => {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.append(...children);
+    return element;
+  };
+  // The browser's own command keeps its undo; setting the value would clear it.
+  const write = (field, start, end, words, from = start + words.length, to = from) => {
+    field.focus();
+    field.setSelectionRange(start, end);
+    if (start !== end || words) {
+      if (!document.execCommand(words ? "insertText" : "delete", false, words)) {
+        field.setRangeText(words);
+        field.dispatchEvent(new Event("input", { bubbles: true }));
+      }
+    }
+    field.setSelectionRange(from, to);
+  };
+
+  // Formatting: each button adds its Markdown, or removes it if it is there.
+  const MARKER = /^(\s*)(?:#{1,6} |[-*+] \[[ xX]\] |[-*+] |\d+[.)] )?/;
+  const LINE = /^(\s*(?:(?:#{1,6}|[-*+]|\d+[.)]|>) (?:\[[ xX]\] )?)*)(.*?)(\s*)$/;
+  const chosen = () => {
+    let { selectionStart: start, selectionEnd: end } = text;
+    const inner = text.value.slice(start, end);
+    if (inner.trim()) (start += inner.length - inner.trimStart().length), (end -= inner.length - inner.trimEnd().length);
+    return { start, end, inner: text.value.slice(start, end) };
+  };
+  const runAfter = (words, sign) => words.length - words.replace(sign[0] === "*" ? /\*+$/ : /`+$/, "").length;
+  const runBefore = (words, sign) => words.length - words.replace(sign[0] === "*" ? /^\*+/ : /^`+/, "").length;
+  const isWorn = (count, sign) => (sign === "*" ? count % 2 === 1 : count >= sign.length);
+  const around = (sign) => () => {
+    const { start, end, inner } = chosen();
+    const size = sign.length;
+    const outside = Math.min(runAfter(text.value.slice(0, start), sign), runBefore(text.value.slice(end), sign));
+    const inside = Math.min(runBefore(inner, sign), runAfter(inner, sign));
+    if (isWorn(outside, sign)) return write(text, start - size, end + size, inner, start - size, end - size);
+    if (inner.length > 2 * size && isWorn(inside, sign)) return write(text, start, end, inner.slice(size, -size), start, end - 2 * size);
+    const wrapped = inner.includes("\n") ? inner.split("\n").map((line) => line.replace(LINE, (_, mark, words, rest) => mark + (words && sign + words + sign) + rest)).join("\n") : sign + inner + sign;
+    if (inner.includes("\n")) write(text, start, end, wrapped, start, start + wrapped.length);
+    else write(text, start, end, wrapped, start + size, end + size);
+  };
+  const lines = (mark, isMarked) => () => {
+    const { selectionStart: start, selectionEnd: end, value } = text;
+    const from = value.lastIndexOf("\n", start - 1) + 1;
+    const last = end > start && value[end - 1] === "\n" ? end - 1 : end;
+    const to = value.indexOf("\n", last) < 0 ? value.length : value.indexOf("\n", last);
+    const before = value.slice(from, to).split("\n");
+    const isSet = before.every((line) => isMarked.test(line) || (before.length > 1 && !line.trim()));
+    const after = before.map((line) => (before.length > 1 && !line.trim() ? line : line.replace(MARKER, isSet ? "$1" : `$1${mark}`))).join("\n");
+    if (before.length > 1) return write(text, from, to, after, from, from + after.length);
+    const caret = Math.max(from, end + after.length - (to - from));
+    write(text, from, to, after, caret, caret);
+  };
+  const link = () => {
+    const { start, end, inner } = chosen();
+    if (!inner) return write(text, start, end, "[[]]", start + 2), suggestInText();
+    if (/^(https?:\/\/|mailto:)\S+$/.test(inner)) return write(text, start, end, `[](${inner})`, start + 1);
+    write(text, start, end, `[${inner}](https://)`, start + inner.length + 3, start + inner.length + 11);
+  };
+  const code = () => {
+    const { start, end, inner } = chosen();
+    if (!inner.includes("\n")) return around("`")();
+    const fence = "`".repeat(Math.max(3, ...[...inner.matchAll(/`+/g)].map(([run]) => run.length + 1)));
+    write(text, start, end, `${fence}\n${inner}\n${fence}`, start, start + inner.length + 2 * fence.length + 2);
+  };
+  const FORMATS = {
+    bold: around("**"),
+    italic: around("*"),
+    heading: lines("## ", /^\s*#{1,6} /),
+    list: lines("- ", /^\s*[-*+] (?!\[[ xX]\] )/),
+    task: lines("- [ ] ", /^\s*[-*+] \[[ xX]\] /),
+    link,
+    code,
+  };
+  const buttons = all("[data-format]");
+  if (/Mac|iPhone|iPad/.test(navigator.userAgent)) {
+    for (const each of buttons) each.ariaLabel = each.title = each.title.replace("Ctrl+", "⌘");
+    for (const each of all("kbd")) each.textContent = each.textContent.replace("Ctrl ", "⌘");
+  }
+  const go = (index) => {
+    const next = buttons[(index + buttons.length) % buttons.length];
+    for (const each of buttons) each.tabIndex = each === next ? 0 : -1;
+    next.focus();
+  };
+  for (const [index, button] of buttons.entries()) {
+    button.tabIndex = index ? -1 : 0;
+    button.addEventListener("click", () => FORMATS[button.dataset.format]());
+    button.addEventListener("keydown", (event) => {
+      const places = { ArrowRight: index + 1, ArrowLeft: index - 1, Home: 0, End: -1 };
+      if (!(event.key in places) || event.altKey || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      go(places[event.key]);
+    });
+  }
+  text.addEventListener("keydown", (event) => {
+    const wanted = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && { KeyB: "bold", KeyI: "italic" }[event.code];
+    if (!wanted) return;
+    event.preventDefault();
+    FORMATS[wanted]();
+  });
+
+  // Suggestions: the names of documents after [[, and tags after # or in the field for tags.
+  const inText = () => {
+    const { selectionStart: start, selectionEnd: end, value } = text;
+    const before = value.slice(Math.max(0, end - 200), end);
+    const name = /\[\[([^[\]|#^\n]{0,100})$/.exec(before);
+    const tag = /(?<!\S)#([\p{L}\p{N}_][\p{L}\p{N}_/-]{0,99})$/u.exec(before);
+    if (start !== end || !(name || tag)) return null;
+    if (name) return { kind: "link", query: name[1], start: end - name[0].length, end: end + (value.startsWith("]]", end) ? 2 : 0) };
+    return { kind: "hashtag", query: tag[1], start: end - tag[0].length, end };
+  };
+  const inTags = () => {
+    const { selectionEnd: at, value } = tags;
+    const start = value.lastIndexOf(",", at - 1) + 1;
+    const end = value.indexOf(",", at) < 0 ? value.length : value.indexOf(",", at);
+    const query = value.slice(start, at).trim();
+    return query ? { kind: "tag", query, start: start + value.slice(start, at).search(/\S/), end } : null;
+  };
+  // The place of the caret in pixels, measured in a copy of the field; of long texts, the place below the field.
+  const caretIn = (field) => {
+    if (field !== text || field.selectionEnd > 50_000) return { left: 0, top: field.offsetTop + field.offsetHeight };
+    const copy = make("div", {}, field.value.slice(0, field.selectionEnd));
+    const spot = make("span", {}, "\u200b");
+    const style = getComputedStyle(field);
+    for (const name of ["font", "letterSpacing", "padding", "tabSize"]) copy.style[name] = style[name];
+    Object.assign(copy.style, { position: "absolute", visibility: "hidden", whiteSpace: "pre-wrap", width: `${field.clientWidth}px`, top: "0" });
+    copy.append(spot);
+    field.parentElement.append(copy);
+    const place = { left: spot.offsetLeft, top: field.offsetTop + spot.offsetTop + spot.offsetHeight - field.scrollTop };
+    copy.remove();
+    return place;
+  };
+  const suggest = (field, asked) => {
+    const list = make("ul", { role: "listbox", id: `${field.name}-suggestions`, class: "suggestions", "aria-label": "Suggestions", hidden: "" });
+    const isInput = field.tagName === "INPUT";
+    field.parentElement.append(list);
+    field.setAttribute("aria-autocomplete", "list");
+    field.setAttribute("aria-controls", list.id);
+    if (isInput) field.setAttribute("role", "combobox"), field.setAttribute("aria-expanded", "false"), (field.autocomplete = "off");
+    let rows = [], at = -1, latest;
+    const select = (index) => {
+      at = index;
+      [...list.children].forEach((each, number) => each.setAttribute("aria-selected", number === at));
+      if (at < 0) return field.removeAttribute("aria-activedescendant");
+      field.setAttribute("aria-activedescendant", list.children[at].id);
+      list.children[at].scrollIntoView({ block: "nearest" });
+    };
+    const draw = (found, isChosen) => {
+      rows = found;
+      list.hidden = !rows.length;
+      list.replaceChildren(...rows.map((each, number) => make("li", { role: "option", id: `${list.id}-${number}`, "data-at": number }, make("span", {}, each.label), make("small", {}, each.detail))));
+      if (isInput) field.setAttribute("aria-expanded", rows.length > 0);
+      select(rows.length && isChosen ? 0 : -1);
+      if (!rows.length) return;
+      const { left, top } = caretIn(field);
+      list.style.top = `${top}px`;
+      list.style.left = `${Math.max(0, Math.min(left, field.offsetWidth - list.offsetWidth))}px`;
+    };
+    const close = () => {
+      latest?.abort();
+      if (!list.hidden) draw([]);
+    };
+    const offer = async () => {
+      const wanted = asked();
+      if (!wanted) return close();
+      latest?.abort();
+      const mine = (latest = new AbortController());
+      try {
+        const answer = await ask(`suggest?${new URLSearchParams({ kind: wanted.kind, q: wanted.query })}`, { signal: mine.signal });
+        const found = answer.ok ? await answer.json() : [];
+        if (mine.signal.aborted) return;
+        draw(found, wanted.kind === "link");
+        find("[data-found]").textContent = found.length ? `${found.length} suggestion${found.length > 1 ? "s" : ""}` : "";
+      } catch {}
+    };
+    const accept = (index) => {
+      const [wanted, row] = [asked(), rows[index]];
+      close();
+      if (wanted && row) write(field, wanted.start, wanted.end, row.text);
+      close();
+    };
+    field.addEventListener("input", (event) => event.isComposing || offer());
+    field.addEventListener("compositionend", offer);
+    field.addEventListener("blur", close);
+    field.addEventListener("click", () => list.hidden || offer());
+    field.addEventListener("keyup", (event) => /^(ArrowLeft|ArrowRight|Home|End)$/.test(event.key) && !list.hidden && offer());
+    field.addEventListener("keydown", (event) => {
+      if (list.hidden || event.isComposing || event.keyCode === 229 || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+      const steps = { ArrowDown: 1, ArrowUp: -1 };
+      if (event.key in steps) select(at < 0 ? (steps[event.key] > 0 ? 0 : rows.length - 1) : (at + steps[event.key] + rows.length) % rows.length);
+      else if ((event.key === "Enter" || event.key === "Tab") && at >= 0) accept(at);
+      else if (event.key === "Escape") close();
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    list.addEventListener("pointerdown", (event) => event.preventDefault()); // the field keeps the focus
+    list.addEventListener("click", (event) => accept(Number(event.target.closest("[role=option]")?.dataset.at)));
+    return offer;
+  };
+  const suggestInText = suggest(text, inText);
+  suggest(tags, inTags);
+
+  // Pasted and dropped files become documents of their own, which the note shows or links to.
+  let adding = 0;
+  const stamp = () => new Date(Date.now() - new Date().getTimezoneOffset() * 60_000).toISOString().slice(0, 19).replace(/\D/g, "");
+  const nameOf = (file) => (/^image\.\w+$/.test(file.name) || !file.name ? `Pasted picture ${stamp()}.${file.type.split("/")[1] || "png"}` : file.name);
+  const put = (before, after) => {
+    const place = text.value.indexOf(before);
+    if (place < 0) return;
+    if (document.activeElement !== text) {
+      text.setRangeText(after, place, place + before.length, "preserve");
+      return text.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    const moved = (at) => (at <= place ? at : Math.max(place, at + after.length - before.length));
+    write(text, place, place + before.length, after, moved(text.selectionStart), moved(text.selectionEnd));
+  };
+  const attach = async (file, waiting) => {
+    const body = new FormData();
+    body.append("file", file, nameOf(file));
+    const answer = await ask("attach", { method: "POST", body }).catch(() => null);
+    const kept = await answer?.json().catch(() => null);
+    const problem = !answer ? "kb does not respond. Check that it is running." : answer.ok ? kept.error : kept?.detail || "kb could not add the file.";
+    put(waiting, problem ? "" : kept.text);
+    say(problem ? `${nameOf(file)}: ${problem}` : `Added ${nameOf(file)}`);
+    said.classList.toggle("bad", Boolean(problem));
+  };
+  const attachAll = async (files) => {
+    const waiting = files.map((file) => `[Adding ${nameOf(file).replace(/[[\]]/g, "")} ${Math.random().toString(36).slice(2, 7)}…]`);
+    write(text, text.selectionStart, text.selectionEnd, waiting.join("\n"));
+    adding += files.length;
+    for (const [index, file] of files.entries()) {
+      await attach(file, waiting[index]);
+      adding -= 1;
+    }
+  };
+  text.addEventListener("paste", (event) => {
+    const files = [...event.clipboardData.files];
+    // Office programs add a picture of a copied text.
+    if (!files.length || event.clipboardData.getData("text/plain")) return;
+    event.preventDefault();
+    attachAll(files);
+  });
+  addEventListener(
+    "drop",
+    (event) => {
+      const files = [...(event.dataTransfer?.files || [])];
+      if (!files.length) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      document.querySelector("#drop").hidden = true;
+      const hasFolder = [...event.dataTransfer.items].some((each) => each.webkitGetAsEntry?.()?.isDirectory);
+      if (hasFolder) return say("kb does not add folders to a note. Add the folder on the page Add.");
+      attachAll(files);
+    },
+    true
+  );
+
+  // Drafts: the browser keeps unsaved text, each for its own note; each new note has a random name.
+  const FIELDS = ["title", "text", "tags", "content_hash", "shown_title", "shown_tags"]; // so that saving detects changes of other people
+  const place = new URL(root, location.href).pathname;
+  const top = `kb-draft-${place === "/" ? "" : place}`;
+  const isNew = editor.dataset.draft === "new";
+  // The tab remembers that it sent the note: the parameter ?saved= could also come from a link.
+  const memory = (act) => {
+    try {
+      return act(sessionStorage);
+    } catch {}
+  };
+  const sent = memory((store) => store.getItem("kb-sent")) || "";
+  memory((store) => store.removeItem("kb-sent"));
+  const isRefused = "unsaved" in editor.dataset;
+  const isSentNew = isNew && isRefused && sent.startsWith("new ");
+  const name = isSentNew ? sent.slice("new ".length) : top + (isNew ? `new-${Math.random().toString(36).slice(2)}` : editor.dataset.draft);
+  const values = () => FIELDS.map((each) => editor.elements[each].value);
+  const same = (one, other) => one.every((value, index) => value === other[index]);
+  // Not the values at this moment: a browser that reloads a page may have put back unsaved text.
+  const first = FIELDS.map((each) => (each === "text" ? text.defaultValue : editor.elements[each].defaultValue.replace(/[\r\n]/g, "")));
+  let isSent = false;
+  const isChanged = () => isRefused || !same(values(), first);
+  const keep = () => {
+    const draft = { at: Date.now(), ...Object.fromEntries(FIELDS.map((each) => [each, editor.elements[each].value])) };
+    try {
+      if (isChanged()) localStorage.setItem(name, JSON.stringify(draft));
+      else localStorage.removeItem(name);
+    } catch {
+      find("[data-kept]").textContent = "This browser cannot keep a draft. Save often.";
+    }
+  };
+  const draftAt = (key) => {
+    try {
+      return JSON.parse(localStorage.getItem(key));
+    } catch {
+      return null;
+    }
+  };
+  const drafts = async () => {
+    try {
+      const open = ((await navigator.locks?.query())?.held || []).map((lock) => lock.name); // in other tabs
+      const keys = isNew ? Object.keys(localStorage).filter((key) => key.startsWith(`${top}new`) && !open.includes(key)) : [name];
+      const found = keys.map((key) => ({ key, draft: draftAt(key) })).filter(({ draft }) => draft && FIELDS.some((each) => typeof draft[each] === "string"));
+      return found.filter(({ draft }) => !same(FIELDS.map((each) => draft[each] ?? ""), first)).sort((one, other) => (other.draft.at || 0) - (one.draft.at || 0));
+    } catch {
+      return [];
+    }
+  };
+  const offer = find(".draft");
+  const offerDrafts = (rows) => {
+    offer.hidden = !rows.length;
+    if (!rows.length) return;
+    const [{ key, draft }] = rows;
+    const called = draft.title || String(draft.text).trim().split("\n")[0];
+    const time = draft.at ? `, ${new Date(draft.at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}` : "";
+    find(".draft span").textContent = `You have an unsaved draft: “${called.slice(0, 80)}”${time}`;
+    find("[data-do=restore]").onclick = () => {
+      for (const each of FIELDS) editor.elements[each].value = draft[each] ?? "";
+      offer.hidden = true;
+      changed();
+      if (key !== name) localStorage.removeItem(key);
+      text.focus();
+    };
+    find("[data-do=discard]").onclick = () => {
+      localStorage.removeItem(key);
+      offerDrafts(rows.slice(1));
+      text.focus();
+    };
+  };
+  if (offer) drafts().then(offerDrafts);
+  if (isNew) navigator.locks?.request(name, () => new Promise(() => {}));
+
+  editor.addEventListener("submit", (event) => {
+    if (adding) {
+      event.preventDefault();
+      return say("Files are still being added. Save again when their links appear.");
+    }
+    isSent = true;
+    memory((store) => store.setItem("kb-sent", `${editor.dataset.draft} ${name}`));
+  });
+  addEventListener("pageshow", () => (isSent = false));
+  addEventListener("beforeunload", (event) => !isSent && isChanged() && event.preventDefault());
+
+  const preview = find("#preview");
+  let drawing;
+  const show = async () => {
+    if (!preview) return;
+    drawing?.abort();
+    drawing = new AbortController();
+    try {
+      const body = new FormData();
+      body.append("text", text.value);
+      const answer = await ask("preview", { method: "POST", signal: drawing.signal, headers: { Accept: "text/html" }, body });
+      if (answer.ok) preview.innerHTML = await answer.text();
+    } catch {}
+  };
+  let timer;
+  const changed = () => {
+    keep();
+    clearTimeout(timer);
+    timer = setTimeout(show, 200);
+  };
+  editor.addEventListener("input", changed);
+  show();
+
+  // The text that the bookmarklet sends.
+  if (isNew && location.hash.length > 1) {
+    try {
+      const { title, text: body } = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+      editor.elements.title.value = String(title).slice(0, 500);
+      text.value = String(body);
+      history.replaceState(null, "", location.pathname);
+      changed();
+    } catch {}
+  }
+})();

@@ -1,0 +1,66 @@
+"""kb notes."""
+
+from typing import Annotated, Any, Literal, get_args
+
+import typer
+
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.engine_call import call
+from kb_cli.runtime.exit_codes import LocalError
+from kb_cli.runtime.options import Json
+
+Action = Literal["status", "delete", "restore"]
+OFF = "the engine has no notes folder; set KB_NOTES_DIR, and restart it"
+
+
+def notes(
+    action: Annotated[
+        Action, typer.Argument(metavar="|".join(get_args(Action)), help="The action; see above.")
+    ] = "status",
+    json: Json = False,
+) -> int:
+    """Show the notes folder, or decide about missing files.
+
+    With KB_NOTES_DIR, the engine keeps a Markdown file of each note in a folder, in both directions. If many files are
+    missing at once, it deletes no note until you decide: 'delete' moves their notes to the bin, 'restore' writes the
+    files again. Exit code 1 means that kb needs you.
+    """
+    if action == "status":
+        answer = call(lambda client: client.status()).get("notes_folder")
+    else:
+        answer = call(lambda client: client.decide_about_missing_files(action))
+    if answer is None:
+        raise LocalError(OFF)
+    if json:
+        output.print_json(answer)
+    else:
+        output.print_fields(described(answer))
+    return exit_codes.FAILURE if answer["stopped"] or answer["withheld"] else exit_codes.OK
+
+
+def described(folder: dict[str, Any]) -> dict[str, object]:
+    """Return the fields to print."""
+    return {
+        "folder": folder["path"] if folder["held"] else f"{folder['path']}, kept by another engine",
+        "files": folder["files"],
+        "to write": folder["waiting"] or None,
+        "stopped": folder["stopped"],
+        "not deleted": " ".join(folder["withheld"]),
+        "conflicts": "; ".join(folder["conflicts"]),
+        "problems": "; ".join(f"{problem['path']}: {problem['reason']}" for problem in folder["problems"]),
+    }
+
+
+def summary(folder: dict[str, Any] | None) -> str | None:
+    """Return the folder and its state in one line; None without a folder."""
+    if folder is None:
+        return None
+    parts = [f"{folder['files']} files"]
+    if folder["waiting"]:
+        parts.append(f"{folder['waiting']} to write")
+    if folder["conflicts"]:
+        parts.append(f"{len(folder['conflicts'])} conflicts")
+    if folder["problems"]:
+        parts.append(f"{len(folder['problems'])} problems")
+    trouble = [folder["stopped"]] if folder["stopped"] else folder["withheld"]
+    return f"{folder['path']}: {', '.join(parts)}{' - ' if trouble else ''}{' '.join(trouble)}"

@@ -1,0 +1,116 @@
+"""A notes folder over a store of its own, driven step by step, as the engine's thread does."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from kb.api.errors import Occupied
+from kb.api.models import NoteRequest
+from kb.blobs.folder import FolderBlobs
+from kb.documents.delete import delete
+from kb.documents.edit import Edit
+from kb.documents.new_note import NoteIntake
+from kb.documents.originals import Originals
+from kb.documents.restore import restore
+from kb.documents.update import NoteChange, move, update_note
+from kb.ingest.note_vectors import NoteVectors
+from kb.notes_folder.folder import NotesFolder
+from kb.notes_folder.parts import FolderParts
+from kb.store.rows import Author, Filter
+
+USER = Author("anna")
+MOST_STEPS = 12
+
+
+class KeptFolder:
+    """A store, and a notes folder that `settle` brings to rest."""
+
+    def __init__(self, store, embedder, root: Path, data: Path, most_characters: int = 100_000):
+        self.store, self.embedder, self.root = store, embedder, root
+        self.originals = Originals(FolderBlobs(data), keep=True)
+        self.vectors = NoteVectors(embedder, ThreadPoolExecutor(1))
+        self.parts = FolderParts(root, store, self.originals, self.vectors, most_characters)
+        self.folder = self.start()
+
+    def start(self) -> NotesFolder:
+        """Return the folder of an engine that starts."""
+        if hasattr(self, "folder"):
+            self.folder.release()
+        self.folder = NotesFolder(self.parts, {})
+        return self.folder
+
+    def settle(self):
+        """Let the engine work until it has nothing to do."""
+        for _ in range(MOST_STEPS):
+            self.folder.step()
+            if not self.folder._is_due and not self.waiting():
+                break
+        return self.folder.status()
+
+    def waiting(self):
+        with self.store.read() as tx:
+            unwritten = [document_id for document_id, _ in tx.note_files.unwritten()]
+            return {*unwritten, *tx.note_files.gone()} - self.folder._outgoing.failed.keys()
+
+    def add(self, text, source_path=None, title=None, tags=()):
+        note = NoteRequest(text=text, source_path=source_path, title=title, tags=list(tags))
+        return NoteIntake(self.store, self.originals.blobs, self.vectors).add(note, author=USER).document_id
+
+    def edit(self, document_id, text=None, **changes):
+        change = NoteChange(Edit(text=text) if text is not None else Edit(), **changes)
+        update_note(self.store, self.embedder, document_id, change, author=USER)
+
+    def move(self, document_id, path):
+        move(self.store, document_id, path, USER)
+
+    def delete(self, document_id):
+        delete(self.store, self.originals, document_id, USER)
+
+    def restore(self, document_id):
+        try:
+            restore(self.store, self.embedder, document_id, USER)
+        except Occupied:
+            return False
+        return True
+
+    def note(self, document_id):
+        with self.store.read() as tx:
+            return tx.documents.get(document_id)
+
+    def text(self, document_id):
+        with self.store.read() as tx:
+            return "".join(chunk.text for chunk in tx.documents.chunks(document_id))
+
+    def notes(self):
+        """Return the text of each note by its id."""
+        with self.store.read() as tx:
+            found = tx.documents.page(Filter(doc_type="note"), sort="id", limit=100_000, cursor=None)
+            return {note.id: "".join(chunk.text for chunk in tx.documents.chunks(note.id)) for note in found}
+
+    def binned(self):
+        with self.store.read() as tx:
+            return {binned.document.id for binned in tx.history.bin(limit=100_000)}
+
+    def history(self, document_id):
+        with self.store.read() as tx:
+            return tx.history.versions(document_id, limit=1000)
+
+    def file(self, document_id) -> Path:
+        with self.store.read() as tx:
+            [row] = [row for row in tx.note_files.all() if row.document_id == document_id]
+        return self.parts.place(row.path)
+
+    def write(self, path, text):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+        return file
+
+    def files(self):
+        """Return the content of each visible file by its path."""
+        return {
+            file.relative_to(self.root).as_posix(): file.read_bytes()
+            for file in sorted(self.root.rglob("*"))
+            if file.is_file() and not any(part.startswith(".") for part in file.relative_to(self.root).parts)
+        }

@@ -1,0 +1,496 @@
+"""A folder with a file of each note, over a real store and the real model: edits on both sides, moves, deletions."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+from kb.filesystem import exchange
+from kb.ingest import note_vectors
+from kb.notes_folder import disk, incoming, outgoing
+from kb.store.rows import Retention
+from tests.support.notes_folder import KeptFolder
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """kb waits neither for the end of typing nor for files that may come back."""
+    monkeypatch.setattr(incoming, "DELETE_SECONDS", 0.0)
+    monkeypatch.setattr(outgoing, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 60.0)  # no worker would make the vectors later
+
+
+@pytest.fixture
+def kept(at_once, make_store, embedder, tmp_path):
+    (tmp_path / "data" / "staging").mkdir(parents=True)
+    with make_store() as store:
+        yield KeptFolder(store, embedder, tmp_path / "notes", tmp_path / "data")
+
+
+def test_each_note_becomes_a_file_with_its_fields_and_its_text_byte_for_byte(kept):
+    one = kept.add("Buy milk  \r\nand ümlauts\n\n\n", tags=["home/shop"])
+    two = kept.add("---\nstatus: open\ntags: [kiln]\n---\nBricks", source_path="projects/Kiln.md", title="Kiln")
+    kept.settle()
+    files = kept.files()
+    assert list(files) == [f"{kept.note(one).created_at[:4]}/buy-milk.md", "projects/Kiln.md"]
+    written = files["projects/Kiln.md"].decode()
+    assert written.startswith(f"---\nkb: {two}\ntitle: Kiln\ncreated: {kept.note(two).created_at}\nstatus: open\n")
+    assert written.endswith("status: open\ntags: [kiln]\n---\nBricks")
+    assert next(iter(files.values())).endswith(b"---\r\nBuy milk  \r\nand \xc3\xbcmlauts\n\n\n")
+    assert b"tags: [home/shop]\r\n" in next(iter(files.values()))
+
+
+def test_an_edited_file_becomes_a_new_version_by_file_and_is_not_written_again(kept):
+    note = kept.add("one\ntwo\n", title="Numbers", tags=["a"])
+    kept.settle()
+    file = kept.file(note)
+    file.write_text(file.read_text().replace("two", "three").replace("[a]", "[a, b]").replace("Numbers", "Sums"))
+    edited = file.read_bytes()
+    kept.settle()
+    assert kept.text(note) == "one\nthree\n"
+    assert (kept.note(note).title, kept.note(note).tags) == ("Sums", ("a", "b"))
+    assert [version.author.by for version in kept.history(note)] == ["file", "anna"]
+    assert file.read_bytes() == edited
+
+
+def test_changes_of_different_lines_are_merged(kept):
+    note = kept.add("one\ntwo\nthree\nfour\nfive\n")
+    kept.settle()
+    file = kept.file(note)
+    file.write_text(file.read_text().replace("one", "ONE"))
+    kept.edit(note, "one\ntwo\nthree\nfour\nFIVE\n")
+    status = kept.settle()
+    assert kept.text(note) == "ONE\ntwo\nthree\nfour\nFIVE\n"
+    assert file.read_text().endswith("\n---\nONE\ntwo\nthree\nfour\nFIVE\n")
+    assert status.conflicts == []
+
+
+def test_changes_of_the_same_line_keep_both_texts_and_the_status_says_so(kept):
+    note = kept.add("one\ntwo\n", source_path="a/n.md")
+    kept.settle()
+    file = kept.file(note)
+    file.write_text(file.read_text().replace("two", "file"))
+    theirs = file.read_bytes()
+    kept.edit(note, "one\nagent\n")
+    status = kept.settle()
+    assert kept.text(note) == "one\nagent\n"
+    assert file.read_text().endswith("---\none\nagent\n")
+    [conflict] = status.conflicts
+    assert conflict == f"a/n (conflict {kept.parts.today()}).md"
+    assert (kept.root / conflict).read_bytes() == theirs
+    assert len(kept.notes()) == 1
+
+
+def test_a_merge_needs_no_history(at_once, make_store, embedder, tmp_path):
+    (tmp_path / "data" / "staging").mkdir(parents=True)
+    with make_store(retention=Retention(history_days=0)) as store:
+        kept = KeptFolder(store, embedder, tmp_path / "notes", tmp_path / "data")
+        note = kept.add("one\ntwo\nthree\n")
+        kept.settle()
+        file = kept.file(note)
+        file.write_text(file.read_text().replace("one", "ONE"))
+        kept.edit(note, "one\ntwo\nTHREE\n")
+        kept.settle()
+        assert kept.text(note) == "ONE\ntwo\nTHREE\n"
+
+
+def test_a_new_file_is_a_new_note_and_gets_its_id(kept):
+    file = kept.write("ideas/Boat.md", "---\ntags: [boat]\ntitle: Our boat\n---\nPaint it.")
+    kept.settle()
+    [note] = kept.notes()
+    assert kept.text(note) == "---\ntags: [boat]\ntitle: Our boat\n---\nPaint it."
+    assert (kept.note(note).source_path, kept.note(note).title, kept.note(note).tags) == (
+        "ideas/Boat.md", "Our boat", ("boat",),
+    )  # fmt: skip
+    assert file.read_text().startswith(f"---\nkb: {note}\ncreated: ")
+    assert file.read_text().endswith("\ntags: [boat]\ntitle: Our boat\n---\nPaint it.")
+    assert kept.history(note)[0].author.by == "file"
+
+
+def test_a_renamed_file_stays_its_note_also_if_only_its_case_or_unicode_form_changes(kept):
+    note = kept.add("é", source_path="Café.md")
+    kept.settle()
+    kept.file(note).rename(kept.root / "cafe\u0301.md")
+    kept.settle()
+    assert kept.note(note).source_path == "café.md"
+    (kept.root / "cafe\u0301.md").rename(kept.root / "café.md")
+    (kept.root / "b").mkdir()
+    (kept.root / "café.md").rename(kept.root / "b" / "x.md")
+    kept.settle()
+    assert kept.note(note).source_path == "b/x.md"
+    assert list(kept.notes()) == [note]
+    assert len(kept.files()) == 1
+
+
+def test_files_that_exchange_their_names_stay_their_notes(kept):
+    one, two = kept.add("one", source_path="a.md"), kept.add("two", source_path="b.md")
+    kept.settle()
+    exchange(kept.root / "a.md", kept.root / "b.md")
+    kept.settle()
+    assert (kept.note(one).source_path, kept.note(two).source_path) == ("b.md", "a.md")
+    assert (kept.text(one), kept.text(two)) == ("one", "two")
+
+
+def test_a_note_that_moves_takes_its_file_along(kept):
+    note = kept.add("text", source_path="a/b/c.md")
+    kept.settle()
+    kept.move(note, "d.md")
+    kept.settle()
+    assert list(kept.files()) == ["d.md"]
+    assert not (kept.root / "a").exists()
+
+
+def test_a_copy_of_a_file_is_a_note_of_its_own(kept):
+    note = kept.add("text", title="One", tags=["t"])
+    kept.settle()
+    kept.write("copy.md", kept.file(note).read_bytes())
+    kept.settle()
+    [copy] = kept.notes().keys() - {note}
+    assert (kept.text(copy), kept.note(copy).title, kept.note(copy).tags) == ("text", "One", ("t",))
+    assert f"kb: {copy}\n" in (kept.root / "copy.md").read_text()
+
+
+def test_the_file_of_another_knowledge_base_changes_no_note_that_has_its_id_here(kept):
+    note = kept.add("ours")
+    kept.settle()
+    kept.file(note).unlink()
+    kept.write("theirs.md", f"---\nkb: {note}\ntitle: T\ncreated: 2020-01-01T00:00:00.000Z\n---\ntheirs")
+    kept.add("another")
+    kept.settle()
+    other = next(id_ for id_, text in kept.notes().items() if "theirs" in text)
+    assert other != note
+    assert kept.note(other).title == "T"
+    assert kept.note(other).date == "2020-01-01T00:00:00.000Z"
+
+
+def test_a_deleted_file_moves_its_note_to_the_bin_and_a_restored_note_gets_its_file_again(kept):
+    note, _ = kept.add("text", source_path="x.md"), kept.add("other")
+    kept.settle()
+    kept.file(note).unlink()
+    kept.settle()
+    assert kept.binned() == {note}
+    kept.restore(note)
+    kept.settle()
+    assert (kept.root / "x.md").read_text().endswith("---\ntext")
+
+
+def test_a_deleted_note_removes_its_file_unless_somebody_edited_it(kept):
+    one, two = kept.add("one", source_path="1.md"), kept.add("two", source_path="2.md")
+    kept.settle()
+    kept.delete(one)
+    kept.delete(two)
+    file = kept.file(two)
+    file.write_text(f"{file.read_text()}\nand more")
+    kept.settle()
+    assert list(kept.files()) == ["2.md"]
+    assert kept.notes() == {two: "two\nand more"}
+
+
+def test_a_file_that_comes_back_restores_its_note(kept):
+    """As when git checks out an older branch, and then the newer one."""
+    note, _ = kept.add("text", source_path="x.md"), kept.add("other")
+    kept.settle()
+    newer = kept.file(note).read_bytes()
+    kept.file(note).unlink()
+    kept.settle()
+    kept.write("x.md", newer.replace(b"text", b"older text"))
+    kept.settle()
+    assert kept.text(note) == "older text"
+    assert kept.binned() == set()
+
+
+def test_a_program_that_saves_by_renaming_keeps_the_note(kept):
+    note = kept.add("text", source_path="x.md")
+    kept.settle()
+    for number in range(3):
+        kept.write("x.md.tmp", kept.file(note).read_text() + f"\n{number}").replace(kept.root / "x.md")
+        kept.settle()
+    assert kept.notes() == {note: "text\n0\n1\n2"}
+
+
+@pytest.mark.parametrize("ends", ["\r\n", "\n", "\r"])
+@pytest.mark.parametrize("last", ["", "\n", "\r\n\r\n", "  "])
+def test_a_file_keeps_its_line_ends_to_the_byte(kept, ends, last):
+    text = f"one{ends}two{ends}{ends}three{last}"
+    kept.write("x.md", text)
+    kept.settle()
+    [note] = kept.notes()
+    assert kept.text(note) == text
+    assert kept.file(note).read_bytes().endswith(text.encode())
+
+
+def test_a_byte_order_mark_is_not_part_of_the_text(kept):
+    file = kept.write("x.md", b"\xef\xbb\xbf---\ntags: [a]\n---\ntext")
+    kept.settle()
+    [note] = kept.notes()
+    assert kept.text(note) == "---\ntags: [a]\n---\ntext"
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"text", b"more"))
+    kept.settle()
+    assert kept.text(note).endswith("more")
+
+
+def test_an_emptied_file_keeps_its_note_and_the_status_says_so(kept):
+    note = kept.add("text", source_path="x.md")
+    kept.write("new.md", "")
+    kept.settle()
+    kept.file(note).write_text("")
+    status = kept.settle()
+    assert kept.notes() == {note: "text"}
+    assert [(problem.path, problem.reason[:18]) for problem in status.problems] == [("x.md", "The file is empty.")]
+    kept.edit(note, "changed")
+    kept.settle()
+    assert kept.file(note).read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\xff\xfe\x00a", "It is not UTF-8 text."),
+        (b"x" * 100_001, "It has more than 100,000 characters (KB_MAX_NOTE_CHARS)."),
+        (b"x" * 1_000_000, "It is larger than 0 MiB."),
+    ],
+    ids=["utf-16", "long", "huge"],
+)
+def test_a_file_that_cannot_be_a_note_stays_as_it_is(kept, content, reason):
+    kept.write("x.md", content)
+    status = kept.settle()
+    assert [(problem.path, problem.reason) for problem in status.problems] == [("x.md", reason)]
+    assert kept.notes() == {}
+    assert kept.files() == {"x.md": content}
+    kept.write("x.md", "text")
+    assert kept.settle().problems == []
+    assert list(kept.notes().values()) == ["text"]
+
+
+def test_a_read_only_file_is_not_written(kept):
+    note = kept.add("text", source_path="x.md")
+    kept.settle()
+    file = kept.file(note)
+    file.chmod(0o444)
+    kept.settle()
+    kept.edit(note, "changed")
+    status = kept.settle()
+    assert file.read_text().endswith("---\ntext")
+    assert [(problem.path, problem.reason) for problem in status.problems] == [("x.md", "It is read-only.")]
+
+
+def test_a_full_disk_loses_nothing_and_the_file_is_written_later(kept, monkeypatch):
+    note = kept.add("text", source_path="x.md")
+    kept.settle()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "_write_part", full)
+        kept.edit(note, "changed")
+        kept.add("new", source_path="y.md")
+        status = kept.settle()
+        assert {problem.path for problem in status.problems} == {"x.md", "y.md"}
+        assert "disk is full" in status.problems[0].reason
+    kept.folder._outgoing.failed.clear()
+    assert kept.settle().problems == []
+    assert sorted(kept.files()) == ["x.md", "y.md"]
+    assert kept.file(note).read_text().endswith("---\nchanged")
+
+
+def test_names_and_titles_of_any_kind_give_paths_that_every_system_accepts(kept):
+    paths = [
+        "https://example.org/a?b",
+        "/home/me/x.md",
+        "C:\\notes\\x.md",
+        "../../up.md",
+        "aux.md",
+        ".hidden/x",
+        "x" * 300,
+    ]
+    by_path = [kept.add(f"text of {path}", source_path=path) for path in paths]
+    titles = ["a/b: c", "🎉", "Same", "Same", "n" * 400, "con", "हिन्दी"]
+    by_title = [kept.add(f"text {number}", title=title[:250]) for number, title in enumerate(titles)]
+    status = kept.settle()
+    files = kept.files()
+    assert (status.problems, len(files)) == ([], len(paths) + len(titles))
+    for path in files:
+        assert not set(path) & set('<>:"|?*\\')
+        assert all(len(part.encode()) <= 255 and not part.startswith(".") for part in path.split("/"))
+    year = kept.note(by_title[0]).created_at[:4]
+    assert {f"{year}/a-b-c.md", f"{year}/note.md", f"{year}/same.md", f"{year}/same-{by_title[3]}.md"} <= files.keys()
+    assert [kept.note(id_).source_path for id_ in by_path] == paths
+    kept.start()
+    kept.settle()
+    assert kept.files() == files
+
+
+def test_two_notes_whose_paths_differ_only_in_case_have_two_files(kept):
+    kept.add("one", source_path="Note.md")
+    two = kept.add("two", source_path="note.md")
+    kept.settle()
+    assert sorted(kept.files()) == ["Note.md", f"note-{two}.md"]
+
+
+def test_links_hidden_files_leftovers_and_conflict_copies_are_not_notes(kept, tmp_path):
+    (tmp_path / "secret.md").write_text("secret")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "x.md").write_text("outside")
+    kept.add("note", source_path="n.md")
+    kept.settle()
+    (kept.root / "link.md").symlink_to(tmp_path / "secret.md")
+    (kept.root / "folder").symlink_to(tmp_path / "outside")
+    copies = [
+        "n.sync-conflict-20261126-101010-ABCDEFG.md",
+        "n (Anna's conflicted copy 2026-11-26).md",
+        "n (conflicted copy 2026-11-26 101010).md",
+        "n (SFConflict anna@example.org 2026-11-26-10-10-10).md",
+    ]
+    for name in (".obsidian/x.md", ".n.md.swp", "~$n.md", ".n.md.icloud", "n.md.crdownload", "n.md~", "a.png", *copies):
+        kept.write(name, "something else")
+    status = kept.settle()
+    assert list(kept.notes().values()) == ["note"]
+    assert status.conflicts == sorted(copies)
+
+
+def test_an_engine_that_starts_with_nothing_changed_reads_no_file(kept, monkeypatch):
+    for number in range(5):
+        kept.add(f"text {number}")
+    kept.settle()
+    monkeypatch.setattr(disk, "read", None)
+    kept.start()
+    kept.settle()
+
+
+def test_many_deleted_files_delete_nothing_until_somebody_decides(kept):
+    for number in range(10):
+        kept.add(f"text {number}", source_path=f"{number}.md")
+    kept.settle()
+    before = kept.notes()
+    for number in range(6):
+        (kept.root / f"{number}.md").unlink()
+    status = kept.settle()
+    assert kept.notes() == before
+    assert status.withheld == [
+        "6 of 10 documents would be deleted (6 in the folder itself), so kb deleted none. If you deleted these files,"
+        " run 'kb notes delete'; to write them again, 'kb notes restore'."
+    ]
+    kept.folder.act("restore")
+    assert kept.settle().withheld == []
+    assert len(kept.files()) == 10
+    for number in range(6):
+        (kept.root / f"{number}.md").unlink()
+    kept.settle()
+    kept.folder.act("delete")
+    kept.settle()
+    assert len(kept.notes()) == 4
+
+
+def test_files_that_disappear_one_after_another_are_counted_together(kept):
+    for number in range(20):
+        kept.add(f"text {number}", source_path=f"{number}.md")
+    kept.settle()
+    for number in range(8):
+        (kept.root / f"{number}.md").unlink()
+        status = kept.settle()
+    assert len(kept.notes()) == 15
+    assert status.withheld[0].startswith("6 of 20 files disappeared within a minute")
+    kept.folder._incoming._deleted.clear()  # a minute later
+    kept.settle()
+    assert len(kept.notes()) == 15
+    kept.folder.act("delete")
+    kept.settle()
+    assert len(kept.notes()) == 12
+
+
+def test_an_empty_folder_another_folder_and_no_folder_delete_nothing(kept, tmp_path):
+    kept.add("one", source_path="1.md")
+    kept.add("two", source_path="2.md")
+    kept.settle()
+    before = kept.notes()
+    for file in kept.root.glob("*.md"):
+        file.unlink()
+    assert "no notes any more" in kept.settle().withheld[0] or "is empty" in kept.settle().withheld[0]
+    kept.root.rename(tmp_path / "away")
+    assert "does not exist" in kept.settle().stopped
+    kept.root.mkdir()
+    assert "is not the folder that kb used before" in kept.settle().stopped
+    kept.write("other.md", "of another disk")
+    kept.start()
+    assert "is not the folder that kb used before" in kept.settle().stopped
+    assert kept.notes() == before
+    kept.folder.act("restore")
+    assert kept.settle().stopped is None
+    assert sorted(kept.files()) == ["1.md", "2.md", "other.md"]
+
+
+def test_without_a_bin_a_deleted_file_deletes_no_note(at_once, make_store, embedder, tmp_path):
+    (tmp_path / "data" / "staging").mkdir(parents=True)
+    with make_store(retention=Retention(bin_days=0)) as store:
+        kept = KeptFolder(store, embedder, tmp_path / "notes", tmp_path / "data")
+        note, _ = kept.add("one"), kept.add("two")
+        kept.settle()
+        kept.file(note).unlink()
+        assert "KB_BIN_DAYS=0" in kept.settle().withheld[0]
+        assert note in kept.notes()
+
+
+def test_after_a_restore_of_the_database_the_notes_hold_and_the_texts_of_files_are_kept(kept):
+    note = kept.add("old text", source_path="x.md")
+    kept.settle()
+    (kept.root / ".kb-folder").write_text("another session\n")  # the database is from an earlier time than the folder
+    kept.file(note).write_text(kept.file(note).read_text().replace("old", "new"))
+    kept.start()
+    status = kept.settle()
+    assert kept.text(note) == "old text"
+    assert [(kept.root / path).read_text()[-8:] for path in status.conflicts] == ["new text"]
+
+
+def test_another_folder_in_the_settings_gets_all_notes(kept, tmp_path):
+    kept.add("one", source_path="1.md")
+    kept.settle()
+    kept.folder.release()
+    other = KeptFolder(kept.store, kept.embedder, tmp_path / "other", tmp_path / "data")
+    other.settle()
+    assert list(other.files()) == ["1.md"]
+    assert list(other.notes().values()) == ["one"]
+
+
+def test_an_undo_takes_back_the_changes_of_a_look_together(kept):
+    notes = [kept.add(f"text {number}", source_path=f"{number}.md") for number in range(2)]
+    kept.settle()
+    for note in notes:
+        kept.file(note).write_text(kept.file(note).read_text().replace("text", "changed"))
+    kept.settle()
+    with kept.store.read() as tx:
+        [newest, *_] = tx.operations.page(limit=1)
+        assert tx.operations.documents(newest.id) == notes
+
+
+def test_a_file_edited_while_kb_writes_it_keeps_its_text(kept, monkeypatch):
+    note = kept.add("one\ntwo\nthree\n", source_path="x.md")
+    kept.settle()
+    kept.edit(note, "ONE\ntwo\nthree\n")
+    file, real = kept.file(note), disk._write_part
+
+    def edited_meanwhile(*arguments):
+        written = real(*arguments)
+        if "two" in file.read_text() and "THREE" not in file.read_text():
+            file.write_text(file.read_text().replace("three", "THREE"))
+        return written
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "_write_part", edited_meanwhile)
+        kept.folder.step()
+    kept.settle()
+    assert kept.text(note) == "ONE\ntwo\nTHREE\n"
+    assert file.read_text().endswith("---\nONE\ntwo\nTHREE\n")
+
+
+def test_a_file_changed_a_moment_ago_is_not_written_yet(kept, monkeypatch):
+    monkeypatch.setattr(outgoing, "QUIET_SECONDS", 60.0)
+    file = kept.write("x.md", "text")
+    kept.settle()
+    assert list(kept.notes().values()) == ["text"]
+    assert file.read_text() == "text"
+    os.utime(file, (1, 1))
+    kept.settle()
+    assert "kb: " in file.read_text()

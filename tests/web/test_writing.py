@@ -1,0 +1,496 @@
+"""Notes are written in a browser: formatted, with suggestions, pictures and drafts, and nothing that was typed is lost."""
+
+from __future__ import annotations
+
+import base64
+
+import httpx2
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from kb.web.attachments import picture_type, unique_name
+from kb.web.suggestions import link_to
+from tests.support.eventually import eventually
+from tests.web.conftest import find, read, told
+from tests.web.test_flows import press
+from tests.web.test_results import KEY, add
+
+pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+@pytest.fixture
+def editor(browser, site):
+    """The form of a new note; afterwards the browser has no drafts."""
+    browser.get(f"{site.url}/new")
+    yield find(browser, "textarea")[0]
+    browser.execute_script("localStorage.clear()")
+    browser.get("about:blank")
+
+
+def choose(browser, start, end):
+    browser.execute_script("document.querySelector('#text').setSelectionRange(...arguments)", start, end)
+
+
+def value(browser, selector="#text"):
+    return browser.find_element(By.CSS_SELECTOR, selector).get_property("value")
+
+
+def fill(browser, text):
+    browser.execute_script("const t = document.querySelector('#text'); t.value = arguments[0]; t.focus()", text)
+
+
+def note(site, title, text="A note.", **fields):
+    body = {"title": title, "text": text, **fields}
+    return site.engine.post("jobs", params={"wait": 30}, json=body).json()["document_id"]
+
+
+def drafts(browser):
+    return [each for each in browser.execute_script("return Object.keys(localStorage)") if "draft" in each]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "start", "end", "after"),
+    [
+        ("bold", "a word b", 2, 6, "a **word** b"),
+        ("bold", "a word b", 1, 7, "a **word** b"),
+        ("bold", "a **word** b", 4, 8, "a word b"),
+        ("bold", "a **word** b", 2, 10, "a word b"),
+        ("bold", "- one\n- two", 0, 11, "- **one**\n- **two**"),
+        ("italic", "a **word** b", 4, 8, "a ***word*** b"),
+        ("italic", "a ***word*** b", 5, 9, "a **word** b"),
+        ("italic", "", 0, 0, "**"),
+        ("heading", "Title", 3, 3, "## Title"),
+        ("heading", "# Title", 3, 3, "Title"),
+        ("heading", "- item", 3, 3, "## item"),
+        ("list", "one\n\ntwo", 0, 8, "- one\n\n- two"),
+        ("list", "- one\n- two\n", 0, 12, "one\ntwo\n"),
+        ("list", "  1. one", 5, 5, "  - one"),
+        ("task", "- one", 2, 2, "- [ ] one"),
+        ("task", "- [x] one", 6, 6, "one"),
+        ("link", "see kb here", 4, 6, "see [kb](https://) here"),
+        ("link", "https://example.org/a", 0, 21, "[](https://example.org/a)"),
+        ("code", "a word b", 2, 6, "a `word` b"),
+        ("code", "a `word` b", 3, 7, "a word b"),
+        ("code", "one\n```\ntwo", 0, 11, "````\none\n```\ntwo\n````"),
+    ],
+)
+def test_a_button_adds_its_markdown_and_takes_it_away_again(browser, editor, name, text, start, end, after):
+    fill(browser, text)
+    choose(browser, start, end)
+    find(browser, f"[data-format={name}]")[0].click()
+    assert value(browser) == after
+    assert browser.switch_to.active_element == editor, "you can go on writing"
+    if after != text:
+        browser.execute_script("document.execCommand('undo')")
+        assert value(browser) == text, "the browser's undo takes it back"
+
+
+def test_the_buttons_are_one_stop_of_the_tab_key_and_the_arrows_go_through_them(browser, editor):
+    editor.send_keys("word")
+    choose(browser, 0, 4)
+    editor.send_keys(Keys.SHIFT, Keys.TAB)
+    assert browser.switch_to.active_element.get_attribute("data-format") == "bold"
+    press(browser, Keys.ARROW_LEFT)
+    assert browser.switch_to.active_element.get_attribute("data-format") == "code"
+    press(browser, Keys.HOME, Keys.ARROW_RIGHT, Keys.ENTER)
+    assert value(browser) == "*word*"
+    editor.send_keys(Keys.CONTROL, "b")
+    assert value(browser) == "***word***"
+
+
+def test_names_of_documents_are_suggested_in_a_link(browser, site, editor):
+    note(site, "Zephyr plan")
+    add(site, "sea/zephyr log.md", "# Log\n\nOf the zephyr.")
+    editor.send_keys("See [[zeph")
+    options = find(browser, "[role=option]")
+    assert {each.text.split("\n")[0] for each in options} == {"Zephyr plan", "zephyr log"}
+    assert editor.get_attribute("aria-activedescendant") == options[0].get_attribute("id")
+    assert read(browser, "[data-found][role=status]") == ["2 suggestions"]
+    label = options[1].text.split("\n")[0]
+    editor.send_keys(Keys.ARROW_DOWN, Keys.ENTER)
+    assert value(browser) == f"See [[{label}]]"
+    editor.send_keys(" and [[zephyr l")
+    find(browser, "[role=option]", "zephyr log")[0].click()
+    assert value(browser) == f"See [[{label}]] and [[zephyr log]]"
+
+
+def test_the_link_button_opens_the_suggestions_and_escape_closes_only_them(browser, site, editor):
+    find(browser, "[data-format=link]")[0].click()
+    assert find(browser, "[role=option]")
+    press(browser, Keys.ESCAPE)
+    assert browser.find_elements(By.CSS_SELECTOR, "[role=option]") == []
+    assert browser.switch_to.active_element == editor
+    assert value(browser) == "[[]]"
+
+
+def test_tags_are_suggested_in_the_text_and_in_their_field_and_enter_takes_none_unasked(browser, site, editor):
+    note(site, "Tagged", tags=["zenith/high", "zenith/low peak", "azenith"])
+    editor.send_keys("About #zen")
+    assert {each.text.split("\n")[0] for each in find(browser, "[role=option]")} == {"zenith", "zenith/high"}
+    editor.send_keys(Keys.ENTER)
+    assert value(browser) == "About #zen\n"
+    editor.send_keys("#high")
+    find(browser, "[role=option]", "zenith/high")
+    editor.send_keys(Keys.ARROW_DOWN, Keys.TAB)
+    assert value(browser) == "About #zen\n#zenith/high"
+    field = find(browser, "[name=tags]")[0]
+    field.send_keys("boat, zen")
+    find(browser, "[role=option]", "zenith/low peak")
+    press(browser, Keys.ARROW_UP, Keys.ENTER)
+    assert value(browser, "[name=tags]") in ("boat, zenith/low peak", "boat, zenith/high")
+    assert find(browser, "h1", "New note"), "Enter has not sent the form"
+
+
+def test_a_heading_or_a_number_sign_in_a_word_suggests_nothing(browser, site, editor):
+    note(site, "Tagged so", tags=["boat"])
+    for text in ("# bo", "C#bo", "## bo", "[[a|bo", "[x](#bo"):
+        fill(browser, text[:-1])
+        browser.execute_script(
+            "const t = document.querySelector('#text'); t.setSelectionRange(t.value.length, t.value.length)"
+        )
+        editor.send_keys(text[-1])
+        browser.execute_async_script("setTimeout(arguments[0], 300)")
+        assert (text, read(browser, "[role=option]")) in [(text, []), ("[x](#bo", read(browser, "[role=option]"))]
+
+
+def transfer(browser, event, files, text=""):
+    """Paste or drop files into the text."""
+    browser.execute_script(
+        """const [kind, files, words] = arguments, data = new DataTransfer();
+        for (const [name, type, content] of files) data.items.add(new File([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))], name, {type}));
+        if (words) data.setData("text/plain", words);
+        const made = kind === "paste" ? new ClipboardEvent(kind, {clipboardData: data, bubbles: true, cancelable: true})
+          : new DragEvent(kind, {dataTransfer: data, bubbles: true, cancelable: true});
+        document.querySelector("#text").dispatchEvent(made);""",
+        event,
+        [(name, kind, base64.b64encode(content).decode()) for name, kind, content in files],
+        text,
+    )
+
+
+def test_a_pasted_picture_is_kept_as_a_document_that_the_note_shows(browser, site, editor):
+    editor.send_keys("Before  after")
+    choose(browser, 7, 7)
+    transfer(browser, "paste", [("image.png", "image/png", PNG)])
+    eventually("its link is there", lambda: "]] after" in value(browser))
+    text = value(browser)
+    assert text.startswith("Before ![[attachments/Pasted picture 20")
+    path = text[len("Before ![[") : -len("]] after")]
+    [kept] = site.engine.get("documents", params={"source_path": path}).json()["documents"]
+    assert base64.b64encode(PNG) in site.engine.get(f"documents/{kept['id']}/file").content
+    assert find(browser, "[data-said]", "Added Pasted picture")
+    find(browser, ".primary", "Save")[0].click()
+    assert path in find(browser, "article", "Before")[0].text
+
+
+def test_dropped_files_are_added_and_linked_and_the_page_stays(browser, site, editor):
+    editor.send_keys("Files: ")
+    files = [("tide table.csv", "text/csv", b"hour,height\n1,2.1\n"), ("broken.pdf", "application/pdf", b"%PDF-1.4 x")]
+    transfer(browser, "drop", files)
+    assert find(browser, "[data-said].bad", "broken.pdf")
+    text = value(browser)
+    assert text.startswith("Files: [[attachments/tide table-")
+    assert "broken" not in text
+    assert browser.current_url.endswith("/new")
+    assert not browser.find_element(By.ID, "drop").is_displayed()
+
+
+def test_files_of_the_same_name_replace_each_other_only_if_they_are_the_same(site):
+    def attach(content):
+        page = httpx2.Client(base_url=site.url)
+        token = page.get("/new", headers={"Accept": "text/html"}).text.split('data-token="')[1][:64]
+        answer = page.post("/attach", headers={"X-KB-Token": token}, files={"file": ("plan.txt", content)})
+        return answer.raise_for_status().json()["text"]
+
+    first, second, third = attach(b"One plan."), attach(b"Another plan."), attach(b"One plan.")
+    assert first == third != second
+    for link in (first, second):
+        found = site.engine.get("documents", params={"source_path": link[2:-2]}).json()["documents"]
+        assert len(found) == 1
+
+
+def test_text_with_a_picture_of_it_is_pasted_as_text(browser, editor):
+    transfer(browser, "paste", [("image.png", "image/png", PNG)], "words")
+    assert "Adding" not in value(browser)
+
+
+def test_a_note_is_not_saved_while_a_file_is_still_being_added(browser, site, editor):
+    editor.send_keys("Text ")
+    slow = {"offline": False, "latency": 2000, "downloadThroughput": -1, "uploadThroughput": -1}
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", slow)
+    transfer(browser, "drop", [("late.txt", "text/plain", b"Late.")])
+    find(browser, ".primary", "Save")[0].click()
+    assert find(browser, "[data-said]", "still being added")
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", slow | {"latency": 0})
+    eventually("its link is there", lambda: "[[attachments/late-" in value(browser))
+
+
+def test_a_draft_is_offered_with_its_name_and_never_in_another_note(browser, site):
+    one, other = note(site, "Drafted one", "First."), note(site, "Drafted other", "Second.")
+    browser.get(f"{site.url}/d/{one}/edit")
+    find(browser, "textarea")[0].send_keys("Mine. ")
+    browser.get(f"{site.url}/d/{other}/edit")
+    assert "Second." in value(browser)
+    browser.execute_async_script("setTimeout(arguments[0], 300)")
+    assert not browser.find_element(By.CSS_SELECTOR, ".draft").is_displayed()
+    browser.get(f"{site.url}/d/{one}/edit")
+    assert find(browser, ".draft", "Drafted one")
+    find(browser, "[data-do=discard]")[0].click()
+    assert drafts(browser) == []
+    assert value(browser) == "First."
+
+
+def test_new_notes_in_two_tabs_keep_a_draft_each(browser, site):
+    first = browser.current_window_handle
+    browser.get(f"{site.url}/new")
+    find(browser, "textarea")[0].send_keys("In the first tab")
+    browser.switch_to.new_window("tab")
+    browser.get(f"{site.url}/new")
+    browser.execute_async_script("setTimeout(arguments[0], 300)")
+    assert not browser.find_element(By.CSS_SELECTOR, ".draft").is_displayed(), "the first tab is still open"
+    find(browser, "textarea")[0].send_keys("In the second tab")
+    assert len(drafts(browser)) == 2
+    browser.close()
+    browser.switch_to.window(first)
+    browser.get("about:blank")
+    browser.get(f"{site.url}/new")
+    assert find(browser, ".draft", "In the second tab")
+    find(browser, "[data-do=discard]")[0].click()
+    assert find(browser, ".draft", "In the first tab")
+    find(browser, "[data-do=restore]")[0].click()
+    find(browser, ".primary", "Save")[0].click()
+    assert find(browser, "#status", "Saved")
+    assert drafts(browser) == []
+
+
+def test_what_others_changed_meanwhile_keeps_ones_own_text_and_its_draft(browser, site):
+    document = note(site, "Contested", "First.")
+    browser.expected = ("412",)
+    browser.get(f"{site.url}/d/{document}/edit")
+    find(browser, "textarea")[0].send_keys("Mine. ")
+    site.engine.patch(f"notes/{document}", json={"text": "Theirs."}).raise_for_status()
+    find(browser, ".primary", "Save")[0].click()
+    find(browser, "h1", "Someone else changed this note")
+    browser.get(f"{site.url}/documents")  # left, or crashed
+    browser.get(f"{site.url}/d/{document}/edit")
+    find(browser, "[data-do=restore]")[0].click()
+    assert value(browser) == "Mine. First."
+    find(browser, ".primary", "Save")[0].click()
+    find(browser, "h1", "Someone else changed this note")
+    find(browser, ".primary", "Save your text")[0].click()
+    assert find(browser, "article", "Mine. First.")
+    assert drafts(browser) == []
+
+
+def test_a_refused_note_keeps_its_text_and_its_draft_until_it_is_saved(browser, site):
+    browser.expected = ("422",)
+    browser.get(f"{site.url}/new")
+    find(browser, "textarea")[0].send_keys("Kept words")
+    find(browser, "[name=tags]")[0].send_keys("x" * 300)
+    find(browser, ".primary", "Save")[0].click()
+    assert find(browser, "[role=alert]")
+    assert value(browser) == "Kept words"
+    assert len(drafts(browser)) == 1
+    find(browser, "[name=tags]")[0].clear()
+    find(browser, ".primary", "Save")[0].click()
+    assert find(browser, "article", "Kept words")
+    assert drafts(browser) == []
+
+
+def test_a_note_that_was_deleted_meanwhile_is_saved_as_a_new_one(browser, site):
+    document = note(site, "Deleted soon", "First.")
+    browser.expected = ("404",)
+    browser.get(f"{site.url}/d/{document}/edit")
+    find(browser, "textarea")[0].send_keys("Mine. ")
+    site.engine.delete(f"documents/{document}").raise_for_status()
+    find(browser, ".primary", "Save")[0].click()
+    assert find(browser, "[role=alert]", "Someone deleted this note")
+    assert value(browser) == "Mine. First."
+    find(browser, ".primary", "Save")[0].click()
+    assert find(browser, "article", "Mine. First.")
+    browser.execute_script("localStorage.clear()")
+
+
+def test_a_form_of_an_engine_that_started_anew_is_refused_and_its_text_offered_again(browser, site):
+    browser.expected = ("403",)
+    browser.get(f"{site.url}/new")
+    find(browser, "textarea")[0].send_keys("Written before the restart")
+    browser.execute_script("document.querySelector('[name=token]').value = 'x'")
+    find(browser, ".primary", "Save")[0].click()
+    assert find(browser, "main", "out of date")
+    browser.get(f"{site.url}/new")
+    find(browser, "[data-do=restore]")[0].click()
+    assert value(browser) == "Written before the restart"
+    browser.execute_script("localStorage.clear()")
+
+
+def test_the_way_back_leads_to_the_unsaved_text(browser, site):
+    browser.get(f"{site.url}/new")
+    find(browser, "textarea")[0].send_keys("Not saved yet")
+    find(browser, "nav a", "Documents")[0].click()
+    find(browser, "h1", "Documents")
+    browser.back()
+    find(browser, "h1", "New note")
+    browser.execute_async_script("setTimeout(arguments[0], 500)")
+    if value(browser) != "Not saved yet":
+        find(browser, "[data-do=restore]")[0].click()
+    assert value(browser) == "Not saved yet"
+    browser.execute_script("localStorage.clear()")
+
+
+def test_enter_that_ends_a_composition_takes_no_suggestion(browser, site, editor):
+    note(site, "Zulu plan")
+    editor.send_keys("[[zul")
+    find(browser, "[role=option]", "Zulu plan")
+    for ending in ({"isComposing": True}, {"keyCode": 229}):
+        browser.execute_script(KEY, {"key": "Enter"} | ending, "#text")
+    assert value(browser) == "[[zul"
+    assert find(browser, "[role=option]", "Zulu plan")
+
+
+@pytest.mark.parametrize(
+    ("title", "typed"),
+    [
+        ("Émilie à Köln", "émil"),
+        ("日本語のメモ", "日本"),
+        ("50% of *all*?", "50% of *a"),
+        ("under_score", "under_s"),
+        ("back\\slash", "back\\s"),
+        ("'; drop table", "'; dr"),
+        ("<b>bold</b>", "<b>b"),
+    ],
+)
+def test_a_title_is_suggested_whatever_its_letters(site, title, typed):
+    document = note(site, title)
+    query = {"kind": "link", "q": typed}
+    rows = httpx2.get(f"{site.url}/suggest", params=query, headers={"Accept": "application/json"}).json()
+    assert title in [each["label"] for each in rows]
+    site.engine.delete(f"documents/{document}").raise_for_status()
+
+
+@pytest.mark.parametrize(
+    "query", ["kind=tag&q=", "kind=link&q=", "kind=nothing&q=x", "", "kind=tag&q=" + "x" * 5000, "q=%00"]
+)
+def test_any_question_for_suggestions_has_a_list_as_its_answer(site, query):
+    answer = httpx2.get(f"{site.url}/suggest?{query}", headers={"Accept": "application/json"})
+    assert isinstance(answer.json(), list), answer.text
+
+
+def test_suggestions_and_files_need_a_key_where_the_pages_need_one(guarded):
+    for ask in (httpx2.get(f"{guarded.url}/suggest?kind=link&q=a"), httpx2.post(f"{guarded.url}/attach")):
+        assert ask.status_code in (401, 403)
+
+
+def test_a_file_that_is_too_large_or_empty_is_refused_with_the_reason(browser, site, editor):
+    editor.send_keys("Text ")
+    transfer(browser, "drop", [("empty.txt", "text/plain", b"")])
+    assert find(browser, "[data-said].bad", "empty.txt: ")
+    eventually("its place is empty again", lambda: value(browser) == "Text ")
+
+
+def questions(browser):
+    """How often the browser has asked whether to leave a page; the driver always answers that it should."""
+    return [each["type"] for each in told(browser, "Page.javascriptDialogOpening")].count("beforeunload")
+
+
+def test_leaving_with_unsaved_changes_asks_and_saved_ones_do_not(browser, site):
+    browser.get(f"{site.url}/new")
+    find(browser, "textarea")[0].send_keys("Unsaved")
+    find(browser, "nav a", "Documents")[0].click()
+    find(browser, "h1", "Documents")
+    assert questions(browser) == 1
+    browser.get(f"{site.url}/new")
+    find(browser, "[data-do=restore]")[0].click()
+    find(browser, ".primary", "Save")[0].click()
+    assert find(browser, "article", "Unsaved")
+    press(browser, "e")
+    find(browser, "textarea")[0].send_keys("x", Keys.BACKSPACE)
+    find(browser, "nav a", "Documents")[0].click()
+    find(browser, "h1", "Documents")
+    assert questions(browser) == 1
+
+
+def test_a_browser_that_keeps_nothing_says_so_and_the_note_can_be_written(browser, site):
+    script = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no', 'SecurityError'); }})"
+    made = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+    browser.get(f"{site.url}/new")
+    find(browser, "textarea")[0].send_keys("No drafts **here**")
+    assert find(browser, "[data-kept]", "cannot keep a draft")
+    assert find(browser, "#preview strong", "here")
+    find(browser, "textarea")[0].send_keys(Keys.CONTROL, "s")
+    assert find(browser, "article", "No drafts here")
+    browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", {"identifier": made["identifier"]})
+
+
+@pytest.mark.parametrize("kept", ["not json", "null", "[]", '{"text": 5}', "{}"])
+def test_a_broken_draft_breaks_no_page(browser, site, kept):
+    browser.get(site.url)
+    browser.execute_script("localStorage.setItem('kb-draft-new-x', arguments[0])", kept)
+    browser.get(f"{site.url}/new")
+    find(browser, "textarea")[0].send_keys("Words")
+    assert find(browser, "#preview", "Words")
+    assert not browser.find_element(By.CSS_SELECTOR, ".draft").is_displayed()
+    browser.execute_script("localStorage.clear()")
+    browser.get("about:blank")
+
+
+def test_saving_has_its_key_on_the_button_and_is_said(browser, site, editor):
+    assert "Ctrl S" in find(browser, ".primary", "Save")[0].text
+    editor.send_keys("Said", Keys.CONTROL, "s")
+    assert find(browser, "#status[role=status]", "Saved")
+
+
+@pytest.mark.parametrize(
+    ("row", "link"),
+    [
+        ({"id": 1, "title": "Plan", "source_path": None}, "[[Plan]]"),
+        ({"id": 1, "title": "Plan", "source_path": "a/b/log.md"}, "[[log]]"),
+        ({"id": 1, "title": "Plan", "source_path": "a/b/memo.pdf"}, "[[memo.pdf]]"),
+        ({"id": 7, "title": "C# [draft]", "source_path": None}, r"[C# \[draft\]](kb://documents/7)"),
+        ({"id": 7, "title": "A page", "source_path": "https://example.org/"}, "[[example.org]]"),
+        ({"id": 7, "title": "", "source_path": None}, "[Document 7](kb://documents/7)"),
+    ],
+)
+def test_a_suggested_link_leads_to_its_document(row, link):
+    assert link_to(row, by_path=False) == link
+
+
+def test_documents_of_the_same_name_are_told_apart_by_their_path():
+    assert link_to({"id": 1, "title": "x", "source_path": "a/index.md"}, by_path=True) == "[[a/index]]"
+    assert link_to({"id": 1, "title": "x", "source_path": None}, by_path=True) == "[x](kb://documents/1)"
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("plan.PNG", "plan-"),
+        ("../../etc/passwd", "etc passwd-"),
+        ("a[[b]]|c#d.png", "a b c d-"),
+        ("\x00\n", "file-"),
+        ("x" * 300 + ".png", "x" * 80 + "-"),
+    ],
+)
+def test_the_name_of_an_added_file_can_be_a_path_and_a_link(tmp_path, name, kept):
+    file = tmp_path / "f"
+    file.write_bytes(b"content")
+    with file.open("rb") as content:
+        made = unique_name(name, content)
+        assert made.startswith(kept)
+        assert content.read() == b"content"
+    assert not set(made) & set("[]|#^\\/\x00\n")
+
+
+def test_pictures_are_recognized_by_their_beginning(tmp_path):
+    for content, kind in (
+        (PNG, "png"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "webp"),
+        (b"RIFF\0\0\0\0WAVEfmt ", None),
+        (b"", None),
+    ):
+        tmp_path.joinpath("f").write_bytes(content)
+        with tmp_path.joinpath("f").open("rb") as file:
+            assert picture_type(file) == kind
