@@ -29,6 +29,7 @@ documents  GET     /documents/{document_id}/file
 tags       PATCH   /documents/{document_id}/tags
 tags       GET     /tags
 tags       POST    /tags/rename
+tags       POST    /tags/delete
 documents  GET     /documents/{document_id}/pages
 documents  GET     /documents/{document_id}/pages/{number}.png
 documents  GET     /map

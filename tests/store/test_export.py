@@ -117,6 +117,36 @@ def test_an_empty_knowledge_base_becomes_equal(data, tmp_path, model_files):
     assert not list(tmp_path.rglob("*.part"))
 
 
+def links_of(data):
+    """By the title of each document, the titles of those that it links to."""
+    with data.open() as store, store.read() as tx:
+        ids = [id_ for (id_,) in tx.connection.execute("SELECT id FROM documents ORDER BY id").fetchall()]
+        documents = [tx.documents.get(id_) for id_ in ids]
+        return {each.title: [link.title for link in tx.links.outgoing(each)] for each in documents}
+
+
+@pytest.mark.parametrize("is_filled", [False, True], ids=["into an empty one", "into a filled one"])
+def test_links_and_the_ids_of_mails_come_along(tmp_path, model_files, embedder, is_filled):
+    data, other = (RealData(tmp_path / name, model_files) for name in ("data", "other"))
+    one = {"vectors": np.full((1, 384), 384**-0.5, np.float32)}
+    with data.open() as store, store.write() as tx:
+        tx.documents.add(replace(content("to [[Keys]] and [[None]]", "markdown", "Kiln"), **one), "/v/Kiln.md", [])
+        tx.documents.add(replace(content("to [[kiln]]", "markdown", "Keys"), **one), "/v/Keys.md", [])
+        for name, ids in (("First", ("a@x",)), ("Second", ("b@x", "a@x"))):
+            made = replace(content(name, "eml", name), **one, message_ids=ids)
+            tx.documents.add(made, f"/v/{name}.eml", [])
+    expected = {"Kiln": ["Keys", None], "Keys": ["Kiln"], "First": [], "Second": ["First"]}
+    assert links_of(data) == expected
+    if is_filled:
+        with other.open() as store, store.write() as tx:
+            tx.documents.add(replace(content("an own note"), **one), None, [])
+        expected = {"A title": [], **expected}
+    export(data.settings, tmp_path / "export", as_notes=False)
+    import_folder(other.settings, tmp_path / "export", lambda _: None)
+    assert links_of(other) == expected
+    assert list(verify_data(other.settings)) == []
+
+
 def test_what_is_there_already_stays_one_document(data, tmp_path):
     export(data.settings, tmp_path / "export", as_notes=False)
     before = everything(data)

@@ -341,6 +341,12 @@ class TagRename(Request):
     new: Tag
 
 
+class TagDeletion(Request):
+    """The name of the tag to remove from all documents, with all tags below it."""
+
+    name: Tag
+
+
 class Revert(Request):
     """The version to restore."""
 
@@ -840,7 +846,7 @@ class TagList(Reply):
 
 
 class RenamedTag(Reply):
-    """The result of renaming a tag: the number of documents whose tags changed.
+    """The result of renaming or deleting a tag: the number of documents whose tags changed.
 
     `from_text` counts those whose own text also sets the old tag, in front matter or as #tag. Adding such a text again
     adds the old tag again.

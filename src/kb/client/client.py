@@ -403,6 +403,12 @@ class EngineClient:
         change = {"old": old, "new": new}
         return await self._call("POST", "tags/rename", params=_given(why=why), json=change, timeout=LONG_SECONDS)
 
+    async def delete_tag(self, tag: str, *, why: str | None = None) -> JSON:
+        """POST /tags/delete."""
+        return await self._call(
+            "POST", "tags/delete", params=_given(why=why), json={"name": tag}, repeatable=False, timeout=LONG_SECONDS
+        )
+
     async def tags(self) -> JSON:
         """GET /tags."""
         return await self._call("GET", "tags")

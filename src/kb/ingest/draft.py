@@ -148,6 +148,7 @@ def draft_file(
         title_given=title is not None,
         space=VectorSpace.of(embedder.spec),
         omitted=extracted.omitted,
+        message_ids=extracted.message_ids,
     )
 
 

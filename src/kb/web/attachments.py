@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from hashlib import file_digest
 from io import BytesIO
 from pathlib import PurePosixPath
@@ -22,6 +22,7 @@ from kb.web.sessions import Visit
 FOLDER: Final = "attachments"
 WAIT_SECONDS: Final = 20
 LONGEST_STEM: Final = 80
+KEPT_PICTURE: Final = re.compile(rb"!\[[^\]\n]*\]\(data:image/[a-z]+;base64,([A-Za-z0-9+/]+={0,2})\)\n")
 SIGNATURES: Final = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
 """The beginnings of files that browsers show as pictures."""
 
@@ -55,6 +56,18 @@ async def keep_picture(visit: Visit, job: Row, picture: BinaryIO, kind: str, pat
     return await visit.engine.add_file(
         f"{name}.md", BytesIO(text.encode()), title=name, source_path=path, wait=WAIT_SECONDS
     )
+
+
+def picture_in(markdown: bytes) -> bytes:
+    """Return the picture that `keep_picture` has put into Markdown.
+
+    Raises:
+        NotFound: the text is not such a picture.
+    """
+    match = KEPT_PICTURE.fullmatch(markdown)
+    if match is None:
+        raise NotFound
+    return b64decode(match[1])
 
 
 def unique_name(filename: str, content: BinaryIO) -> str:

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
+from kb.web.attachments import picture_in
 from kb.web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
 from kb.web.markdown_links import PICTURES
 from kb.web.marking import matched
@@ -273,7 +274,7 @@ async def show_picture(request: Request, visit: Visit) -> Response:
     """Return a document that is a picture, to be shown; its type comes from its name.
 
     Raises:
-        NotFound: the document is not a picture.
+        NotFound: the document is neither a picture nor Markdown that contains only a picture.
     """
     document_id = request.path_params["id"]
     shown = await visit.engine.document(document_id, chunks=1)
@@ -282,6 +283,9 @@ async def show_picture(request: Request, visit: Visit) -> Response:
     if not media_type:
         raise NotFound
     headers = {**PAGE_HEADERS, **FOREIGN_HEADERS, "Content-Type": media_type, "Content-Disposition": "inline"}
+    if shown["doc_type"] == "markdown":
+        picture = await asyncio.to_thread(picture_in, await visit.engine.file(document_id))
+        return Response(picture, headers=headers)
     return visit.stream(f"documents/{document_id}/file", headers)
 
 

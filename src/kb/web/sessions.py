@@ -157,6 +157,12 @@ class Visit:
         self.session = Session(key, secrets.token_urlsafe(16))
         self.id = self._visits.add(self.session)
 
+    def change_key(self, key: str) -> None:
+        """Go on with another key, because the one of this session stops working."""
+        if self.session:
+            self.session.key = key
+            self.engine = self.engine_with(key)
+
     def sign_out(self) -> None:
         self._visits.end(self.id)
         self.session, self.id = None, secrets.token_urlsafe(32)

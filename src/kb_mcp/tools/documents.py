@@ -42,7 +42,7 @@ CHARACTERS_OF_A_CHUNK: Final = 400
 NO_WORD: Final = "Nothing found: no document contains any word of the query."
 LIST_END: Final = "No more documents: the list ended before this cursor."
 FRONT_MATTER: Final = ("---\n", "+++\n")
-LINKING_TYPES: Final = (models.NOTE, "markdown")
+LINKING_TYPES: Final = (models.NOTE, "markdown", "eml", "msg")
 MAX_LINKS: Final = 8
 """How many links kb_get names in each direction."""
 
