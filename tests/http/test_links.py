@@ -85,6 +85,27 @@ async def test_a_note_without_a_path_is_found_by_its_title(api, word):
     assert await leads(api, note) == {f"my TITLE {word}": None, "#here": note}
 
 
+HABITS = {
+    "[x](C%23 notes.md)": None, "[x](C%23%20notes.md)": "C# notes.md", "[[C%23 notes]]": "C# notes.md",
+    "[x](<Project Notes/a, b (draft).md>)": "Project Notes/a, b (draft).md",
+    "[x](Project%20Notes/a,%20b%20%28draft%29.md#top)": "Project Notes/a, b (draft).md",
+    "[[a, b (draft)|shown]]": "Project Notes/a, b (draft).md", "[x](project%20notes)": None,
+    "[x](%D6l.md)": "\u00d6l.md", "[[O\u0308L]]": "\u00d6l.md", "![[Node.js]]": "Node.js.md",
+    "[x](/{word}/Node.js.md)": "Node.js.md", "[x](file:///{word}/Node.js.md)": "Node.js.md",
+    "| [[Node.js\\|in a table]] |": "Node.js.md", "[[node.JS.md#How to|x]]": "Node.js.md",
+}  # fmt: skip
+"""Links as people and other programs write them, and the files that they lead to."""
+
+
+async def test_links_as_people_and_other_programs_write_them_lead_to_the_files(api, word):
+    names = sorted(filter(None, {*HABITS.values()}))
+    ids = {name: await file(api, f"/{word}/{name}", f"{name} of {word}") for name in names}
+    for link, name in HABITS.items():
+        source = await file(api, f"/{word}/source.md", f"{word}: {link.format(word=word)}")
+        found = [*(await leads(api, source)).values()]
+        assert found == [ids[name]] if name else not any(found), link
+
+
 def mail(word, own, answers=(), subject="kiln"):
     headers = [f"Message-ID: <{own}.{word}@example.org>", "From: ada@example.org", f"Subject: {subject}"]
     headers += [f"References: {' '.join(f'<{other}.{word}@example.org>' for other in answers)}"] if answers else []

@@ -22,6 +22,7 @@ from kb.maintenance import export_folder
 from kb.maintenance.doctor import verify_data
 from kb.maintenance.export import export
 from kb.maintenance.importing import import_folder
+from kb.maintenance.reindex import reindex
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.rows import NOBODY, OPTIONAL_FIELDS, Author, NewJob
@@ -145,6 +146,27 @@ def test_links_and_the_ids_of_mails_come_along(tmp_path, model_files, embedder, 
     import_folder(other.settings, tmp_path / "export", lambda _: None)
     assert links_of(other) == expected
     assert list(verify_data(other.settings)) == []
+
+
+def test_links_that_are_damaged_are_read_again_after_a_rebuild(tmp_path, model_files):
+    data = RealData(tmp_path / "data", model_files)
+    one = {"vectors": np.full((1, 384), 384**-0.5, np.float32)}
+    with data.open() as store:
+        with store.write() as tx:
+            tx.documents.add(replace(content("to [[Keys]]", "markdown", "Kiln"), **one), "/v/Kiln.md", [])
+            tx.documents.add(replace(content("to [[kiln]]", "markdown", "Keys"), **one), "/v/Keys.md", [])
+        before = links_of(data)
+        with store.write() as tx:
+            tx.connection.execute("DELETE FROM links")
+            tx.connection.execute("UPDATE link_names SET link_key = link_key || '?'")
+    assert links_of(data) != before
+    reindex(data.settings, lambda *_: None, recompute_all=False)
+    with data.open() as store, store.write() as tx:
+        assert not tx.links.is_complete
+        while tx.documents.link_older(10):
+            pass
+    assert links_of(data) == before
+    assert list(verify_data(data.settings)) == []
 
 
 def test_what_is_there_already_stays_one_document(data, tmp_path):

@@ -32,7 +32,13 @@ def killed_at(monkeypatch, number):
     """Kill the engine before or after the disk operation with this number; 0 kills nothing."""
     left = [number]
     with monkeypatch.context() as patched:
-        for module, name in ((disk, "exchange"), (disk, "move_to_free"), (disk, "sync"), (disk, "_write_part")):
+        for module, name in (
+            (disk, "exchange"),
+            (disk, "move_to_free"),
+            (disk, "sync"),
+            (disk, "_write_part"),
+            (outgoing, "sync"),
+        ):
             real = getattr(module, name)
 
             def tried(*arguments, real=real):

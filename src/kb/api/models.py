@@ -875,7 +875,7 @@ class Backlink(Reply):
 class DocumentLinks(Reply):
     """The links in a document, and the documents that link to it; `linked_from_count` counts all of these.
 
-    After an upgrade, `complete` is false until kb has read the links of all documents.
+    After an upgrade or `kb reindex`, `complete` is false until kb has read the links of all documents.
     """
 
     document_id: int

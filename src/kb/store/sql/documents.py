@@ -118,7 +118,7 @@ class Documents(ABC):
     def having(self, content_hash: str, *, limit: int, within: Limit | None = None) -> list[Document]:
         condition, parameters = self.conditions.admitted(Filter(limit=within))
         mark = self.conditions.mark
-        condition = self._sql["with_hash"].format(condition=condition, mark=mark)
+        condition = self._sql["where_hash"].format(condition=condition, mark=mark)
         sql = self._sql["select_documents"].format(source="documents", condition=f"{condition} LIMIT {mark}")
         return mapped(map_document, self._execute(sql, (content_hash, *parameters, limit)))
 
