@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kb.api.errors import KbError, NotRetryable
+from kb.api.fields import ENDED
 from kb.api.job_errors import remedy_for
-from kb.api.models import ENDED
 from kb.api.rights import Limit
 from kb.blobs.folder import FolderBlobs
 from kb.documents.edit import Edit

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from kb.access.restricted_store import as_caller
 from kb.api.errors import AlreadyReplaced, Forbidden, LeaseLost, OutOfReach, Unreadable
+from kb.api.fields import NOTE
 from kb.api.job_errors import IN_BIN, OF_ENGINE
-from kb.api.models import NOTE
 from kb.api.rights import Caller
 from kb.blobs.protocol import staged_as
 from kb.documents.late_vectors import add_vectors, draft_of
