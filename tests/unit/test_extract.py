@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import Unreadable
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.formats.containers.ole import OLE_SIGNATURE
 from kb.formats.detect import detect
 from kb.formats.extract import extract

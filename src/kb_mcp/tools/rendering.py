@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.api.omissions import phrase
 from kb_mcp.tools.invisible_characters import shown
 
