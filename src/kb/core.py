@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from prometheus_client import Info
 from kb import __version__, clock
 from kb.access.keyring import FILE, Keyring, take_in
 from kb.api.errors import FilesUnavailable, ModelError, SettingError
-from kb.api.models import MAX_TAGS
+from kb.api.fields import MAX_TAGS
 from kb.documents.blob_place import bring_in, open_blobs
 from kb.documents.disk_use import DiskUse, kept_sizes, sizes
 from kb.documents.originals import Originals, queue_unread
@@ -35,7 +36,7 @@ from kb.notes_folder.folder import NotesFolder
 from kb.notes_folder.parts import FolderParts
 from kb.parser.drop_privileges import forbid_inspection
 from kb.parser.extracting_sandbox import ExtractingSandbox
-from kb.parser.extractors import Extractors
+from kb.parser.extractors import Extractors, check_languages
 from kb.parser.sandbox import Limits
 from kb.routes.admission import Admission
 from kb.routes.dependencies import Services
@@ -266,7 +267,7 @@ def start_parts(core: Core, live: LiveSettings, maintenance: MaintenanceTasks, s
 
     live.add(Part(("backup_dir", "backup_hours", "backup_keep"), check_backup_folder, backups), stack)
     live.add(Part(("inbox_dir",), check_inbox_folder, inbox), stack)
-    live.add(Part(("ocr",), make_extractors, ocr), stack, is_started=True)
+    live.add(Part(("ocr",), check_ocr, ocr), stack, is_started=True)
 
 
 def backup_sizes(live: LiveSettings) -> Iterator[int]:
@@ -352,6 +353,19 @@ def make_extractors(settings: Settings) -> Extractors:
         return Extractors.parse(settings.extractors, settings.ocr)
     except ValueError as error:
         raise SettingError(f"KB_EXTRACTORS, KB_OCR: {error}") from None
+
+
+def check_ocr(settings: Settings) -> None:
+    """Refuse a setting with which no picture could be read.
+
+    Raises:
+        SettingError: Tesseract or a language is not installed.
+    """
+    make_extractors(settings)
+    try:
+        check_languages(settings.ocr)
+    except (ValueError, subprocess.SubprocessError, OSError) as error:
+        raise SettingError(f"KB_OCR: {error}") from None
 
 
 def drawing_limits(settings: Settings) -> Limits:

@@ -123,11 +123,26 @@ def test_a_link_to_a_document_beyond_the_limit_leads_nowhere_and_names_nobody(ad
     assert {link["document_id"] for link in whole["links"]} == {secret}
     assert [each["document_id"] for each in whole["linked_from"]] == [secret]
     nowhere = [{"target": link["target"], "document_id": None, "title": None} for link in whole["links"]]
-    assert seen == {"document_id": plan, "links": nowhere, "linked_from": [], "linked_from_count": 0}
+    expected = {"document_id": plan, "links": nowhere, "linked_from": [], "linked_from_count": 0, "complete": True}
+    assert seen == expected
     assert tagged("GET", f"documents/{secret}/links").status_code == 404
     nearer = admin.note("nearer", tags=["home"], title=f"Plan {word}")
     assert tagged.ok("GET", f"documents/{plan}/links") == seen
     for document_id in (secret, plan, nearer):
+        admin.ok("DELETE", f"documents/{document_id}")
+
+
+def test_a_key_renames_a_tag_in_the_front_matter_of_its_own_notes_only(admin, tagged, word):
+    matter = f"---\ntags: [{word}/a]\n---\n"
+    own = tagged.note(f"{matter}{word} of its own", tags=["work"])
+    other = admin.note(f"{matter}{word} of others", tags=["home"])
+    renamed = tagged.ok("POST", "tags/rename", json={"old": f"{word}/a", "new": f"{word}/b"})
+    assert renamed == {"documents": 1, "from_text": 0}
+    after, untouched = (admin.ok("GET", f"documents/{document_id}") for document_id in (own, other))
+    assert after["chunks"][0]["text"].startswith(f"---\ntags: [{word}/b]\n---\n")
+    assert after["tags"] == sorted([f"{word}/b", "work"])
+    assert untouched["chunks"][0]["text"].startswith(matter)
+    for document_id in (own, other):
         admin.ok("DELETE", f"documents/{document_id}")
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -133,3 +134,12 @@ def test_the_audit_log_shows_who_changed_a_document(kb, tag):
     assert {row[4] for row in rows} == {f"document {note}"}
     assert rows[0][2].endswith("(cli)")
     assert tag not in kb("audit").stdout
+
+
+def test_the_settings_of_the_engine_are_listed_with_their_sources_and_without_secrets(kb):
+    settings = {each["variable"]: each for each in kb.json("config", "--engine")["settings"]}
+    assert settings["KB_API_KEY"]["source"] == "environment"
+    assert settings["KB_BACKUP_KEEP"]["value"] == "7"
+    printed = kb("config", "--engine").stdout
+    assert KEY not in printed
+    assert re.search(r"(?m)^KB_BACKUP_KEEP\s+7\s+default$", printed)

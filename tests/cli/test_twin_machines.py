@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kb.folders import disk_view
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.sync import disk_view
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_claim import claim
 from tests.support.rounds import keep, plan, with_client

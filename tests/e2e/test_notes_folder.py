@@ -76,7 +76,7 @@ def test_notes_and_files_are_in_step_while_the_engine_runs_and_after_a_kill(star
         eventually("the deleted file's note is in the bin", lambda: engine.text(new), lambda text: text is None)
         engine.http.delete(f"/documents/{kiln}").raise_for_status()
         eventually("the deleted note's file is gone", file.exists, lambda there: not there)
-        assert not (notes / "projects").exists()
+        eventually("its empty folder is gone", (notes / "projects").exists, lambda there: not there)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import pytest
 
 from kb.api.errors import NotFound
 from tests.http.conftest import added, finished
+from tests.support.eventually import eventually_async
 
 
 async def leads(api, document_id):
@@ -82,6 +83,63 @@ async def test_a_note_without_a_path_is_found_by_its_title(api, word):
     assert await leads(api, note) == {f"my TITLE {word}": target, "#here": note}
     await api.update_note(target, title=f"Renamed {word}")
     assert await leads(api, note) == {f"my TITLE {word}": None, "#here": note}
+
+
+HABITS = {
+    "[x](C%23 notes.md)": None, "[x](C%23%20notes.md)": "C# notes.md", "[[C%23 notes]]": "C# notes.md",
+    "[x](<Project Notes/a, b (draft).md>)": "Project Notes/a, b (draft).md",
+    "[x](Project%20Notes/a,%20b%20%28draft%29.md#top)": "Project Notes/a, b (draft).md",
+    "[[a, b (draft)|shown]]": "Project Notes/a, b (draft).md", "[x](project%20notes)": None,
+    "[x](%D6l.md)": "\u00d6l.md", "[[O\u0308L]]": "\u00d6l.md", "![[Node.js]]": "Node.js.md",
+    "[x](/{word}/Node.js.md)": "Node.js.md", "[x](file:///{word}/Node.js.md)": "Node.js.md",
+    "| [[Node.js\\|in a table]] |": "Node.js.md", "[[node.JS.md#How to|x]]": "Node.js.md",
+}  # fmt: skip
+"""Links as people and other programs write them, and the files that they lead to."""
+
+
+async def test_links_as_people_and_other_programs_write_them_lead_to_the_files(api, word):
+    names = sorted(filter(None, {*HABITS.values()}))
+    ids = {name: await file(api, f"/{word}/{name}", f"{name} of {word}") for name in names}
+    for link, name in HABITS.items():
+        source = await file(api, f"/{word}/source.md", f"{word}: {link.format(word=word)}")
+        found = [*(await leads(api, source)).values()]
+        assert found == [ids[name]] if name else not any(found), link
+
+
+def mail(word, own, answers=(), subject="kiln"):
+    headers = [f"Message-ID: <{own}.{word}@example.org>", "From: ada@example.org", f"Subject: {subject}"]
+    headers += [f"References: {' '.join(f'<{other}.{word}@example.org>' for other in answers)}"] if answers else []
+    return "\r\n".join([*headers, "MIME-Version: 1.0", "", f"{own} {word}"])
+
+
+async def test_a_mail_is_linked_with_the_mails_that_it_answers(api, word):
+    third = await file(api, f"/{word}/3.eml", mail(word, "c", ["a", "b"]))
+    assert await leads(api, third) == {}
+    first = await file(api, f"/{word}/1.eml", mail(word, "a"))
+    second = await file(api, f"/{word}/2.eml", mail(word, "b", ["a"]))
+    a, b = (f"<{name}.{word}@example.org>" for name in "ab")
+    assert list((await leads(api, third)).items()) == [(b, second), (a, first)]
+    assert (await leads(api, second), await leads(api, first)) == ({a: first}, {})
+    assert await linking(api, first) == {third: "From: ada@example.org", second: "From: ada@example.org"}
+    note = await added(api, f"see [the mail](mid:b.{word}@example.org) and [it](message://%3Ca.{word}@example.org%3E)")
+    assert [*(await leads(api, note)).values()] == [second, first]
+    await api.delete_document(second)
+    assert await leads(api, third) == {a: first}
+    await api.restore(second)
+    assert await leads(api, third) == {b: second, a: first}
+    assert await leads(api, second) == {a: first}
+
+
+async def test_each_message_of_a_mailbox_is_linked(api, word):
+    box = "".join(f"From ada Mon Nov  2 10:00:00 2026\n{mail(word, *each)}\n\n" for each in (["a"], ["b", ["a"]]))
+    await file(api, f"/{word}/inbox.mbox", box.replace("\r\n", "\n"))
+
+    async def mails():
+        listed = await api.documents(source_prefix=f"/{word}/", doc_type="eml", sort="id")
+        return sorted((each["source_path"], each["id"]) for each in listed["documents"])
+
+    (_, first), (_, second) = await eventually_async("both are there", mails, lambda found: len(found) == 2)
+    assert await leads(api, second) == {f"<a.{word}@example.org>": first}
 
 
 AWKWARD = [

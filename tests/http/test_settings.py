@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2
@@ -83,6 +84,7 @@ def test_only_a_key_with_all_rights_sees_and_changes_settings(server, tmp_path):
         ({"data_dir": "/tmp"}, "data_dir"),
         ({"backup_hours": 0}, "backup_hours"),
         ({"backup_hours": "12"}, "backup_hours"),
+        ({"backup_hours": 0.0001}, "backup_hours"),
         ({"backup_hours": 1e300}, "backup_hours"),
         ({"backup_keep": 0}, "backup_keep"),
         ({"backup_keep": 1.5}, "backup_keep"),
@@ -98,6 +100,16 @@ def test_a_wrong_change_is_refused_with_the_setting_named(server, body, words):
         answer = engine.patch("settings", json=body)
         assert answer.status_code == 422
         assert words in answer.text
+
+
+def test_a_change_is_in_the_audit_log(server):
+    with api(server, KEY) as engine:
+        engine.patch("settings", json={"backup_keep": None}).raise_for_status()
+        newest = engine.get("audit", params={"limit": 1}).json()["lines"][0]
+        assert newest["action"] == "settings-change"
+        assert newest["by"]
+        engine.patch("settings", json={"backup_keep": 0})
+        assert engine.get("audit", params={"limit": 1}).json()["lines"][0]["id"] == newest["id"]
 
 
 def test_a_setting_in_the_environment_is_not_changed(start_server, tmp_path):
@@ -148,6 +160,20 @@ def test_a_key_in_the_environment_is_used_instead_of_the_first_key(start_server,
             assert engine.get("status").status_code == 200
 
 
+def test_changes_at_once_leave_one_of_them_whole(start_server, tmp_path):
+    folders = [tmp_path / f"inbox {number}" for number in range(8)]
+    with start_server(tmp_path / "data") as server, api(server) as engine, ThreadPoolExecutor() as pool:
+        for folder in folders:
+            folder.mkdir()
+        asked = [{"inbox_dir": str(folder), "ocr": "0"} for folder in folders]
+        answers = list(pool.map(lambda body: engine.patch("settings", json=body).status_code, asked * 3))
+        assert set(answers) == {200}
+        last = values(engine)["inbox_dir"]
+        assert json.loads((tmp_path / "data/settings.json").read_text()) == {"inbox_dir": last, "ocr": "0"}
+        (Path(last) / "one.md").write_text("# One")
+        eventually("the file is added", lambda: "One" in titles(engine))
+
+
 @pytest.mark.skipif(TRIED[-1] != "sqlite", reason="backups by kb are of SQLite")
 def test_ocr_is_turned_on_and_off(start_server, tmp_path):
     with start_server(tmp_path / "data") as server, api(server) as engine:
@@ -156,6 +182,10 @@ def test_ocr_is_turned_on_and_off(start_server, tmp_path):
             assert answer.status_code == 422
             assert values(engine)["ocr"] is None
             pytest.skip("Tesseract is not installed here")
-        assert "image" in str(engine.get("status").json()["parser"]) or answer.status_code == 200
+        answer.raise_for_status()
+        refused = engine.patch("settings", json={"ocr": "eng+xyz"})
+        assert refused.status_code == 422
+        assert "Tesseract has no language xyz" in refused.json()["detail"]
+        assert values(engine)["ocr"] == "1"
         engine.patch("settings", json={"ocr": None}).raise_for_status()
         assert values(engine)["ocr"] is None

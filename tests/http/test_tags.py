@@ -7,7 +7,8 @@ import io
 
 import pytest
 
-from kb.api.errors import Invalid, NotFound
+from kb.api.errors import Forbidden, Invalid, NotFound
+from kb.client.client import EngineClient
 from tests.http.conftest import added, finished
 
 
@@ -42,6 +43,32 @@ async def test_the_list_of_tags_counts_each_branch_and_names_tags_that_only_stan
     assert await counts(api, word) == {
         word: (0, 2), f"{word}/house": (1, 1), f"{word}/kiln": (1, 2), f"{word}/kiln/bricks": (1, 1),
     }  # fmt: skip
+
+
+async def test_a_tag_is_deleted_with_all_below_it_from_all_documents_and_undo_takes_it_back(api, word):
+    kiln = await added(api, f"{word} one", tags=[f"{word}/kiln", "x"])
+    await added(api, f"{word} two", tags=[word, f"{word}-other"])
+    assert await api.delete_tag(f"{word}/", why="no longer used") == {"documents": 2, "from_text": 0}
+    assert await counts(api, word) == {f"{word}-other": (1, 1)}
+    assert (await api.document(kiln))["tags"] == ["x"]
+    assert (await api.history(kiln))["versions"][0]["why"] == "no longer used"
+    assert (await api.undo())["changed"] == 2
+    assert await counts(api, word) == {word: (1, 2), f"{word}/kiln": (1, 1), f"{word}-other": (1, 1)}
+    with pytest.raises(NotFound, match="No document has the tag"):
+        await api.delete_tag(f"{word}/never")
+
+
+async def test_a_limited_key_deletes_a_tag_only_from_its_own_documents(server, api, word):
+    mine = await added(api, f"{word} one", tags=[word, f"{word}-shared"])
+    other = await added(api, f"{word} two", tags=[f"{word}-shared"])
+    made = await api.make_key(word[:30], right="write", tags=[word])
+    async with EngineClient(server.url, made["key"]) as limited:
+        assert (await limited.delete_tag(f"{word}-shared"))["documents"] == 1
+        with pytest.raises(Forbidden):
+            await limited.delete_tag(word)
+    await api.revoke_key(word[:30])
+    assert (await api.document(mine))["tags"] == [word]
+    assert (await api.document(other))["tags"] == [f"{word}-shared"]
 
 
 async def test_a_tag_is_renamed_with_all_below_it_and_merged_in_one_operation_that_undo_takes_back(api, word):

@@ -22,6 +22,7 @@ from kb.maintenance import export_folder
 from kb.maintenance.doctor import verify_data
 from kb.maintenance.export import export
 from kb.maintenance.importing import import_folder
+from kb.maintenance.reindex import reindex
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.rows import NOBODY, OPTIONAL_FIELDS, Author, NewJob
@@ -115,6 +116,57 @@ def test_an_empty_knowledge_base_becomes_equal(data, tmp_path, model_files):
         tmp_path / "export" / "documents.jsonl"
     ).read_bytes()
     assert not list(tmp_path.rglob("*.part"))
+
+
+def links_of(data):
+    """By the title of each document, the titles of those that it links to."""
+    with data.open() as store, store.read() as tx:
+        ids = [id_ for (id_,) in tx.connection.execute("SELECT id FROM documents ORDER BY id").fetchall()]
+        documents = [tx.documents.get(id_) for id_ in ids]
+        return {each.title: [link.title for link in tx.links.outgoing(each)] for each in documents}
+
+
+@pytest.mark.parametrize("is_filled", [False, True], ids=["into an empty one", "into a filled one"])
+def test_links_and_the_ids_of_mails_come_along(tmp_path, model_files, embedder, is_filled):
+    data, other = (RealData(tmp_path / name, model_files) for name in ("data", "other"))
+    one = {"vectors": np.full((1, 384), 384**-0.5, np.float32)}
+    with data.open() as store, store.write() as tx:
+        tx.documents.add(replace(content("to [[Keys]] and [[None]]", "markdown", "Kiln"), **one), "/v/Kiln.md", [])
+        tx.documents.add(replace(content("to [[kiln]]", "markdown", "Keys"), **one), "/v/Keys.md", [])
+        for name, ids in (("First", ("a@x",)), ("Second", ("b@x", "a@x"))):
+            made = replace(content(name, "eml", name), **one, message_ids=ids)
+            tx.documents.add(made, f"/v/{name}.eml", [])
+    expected = {"Kiln": ["Keys", None], "Keys": ["Kiln"], "First": [], "Second": ["First"]}
+    assert links_of(data) == expected
+    if is_filled:
+        with other.open() as store, store.write() as tx:
+            tx.documents.add(replace(content("an own note"), **one), None, [])
+        expected = {"A title": [], **expected}
+    export(data.settings, tmp_path / "export", as_notes=False)
+    import_folder(other.settings, tmp_path / "export", lambda _: None)
+    assert links_of(other) == expected
+    assert list(verify_data(other.settings)) == []
+
+
+def test_links_that_are_damaged_are_read_again_after_a_rebuild(tmp_path, model_files):
+    data = RealData(tmp_path / "data", model_files)
+    one = {"vectors": np.full((1, 384), 384**-0.5, np.float32)}
+    with data.open() as store:
+        with store.write() as tx:
+            tx.documents.add(replace(content("to [[Keys]]", "markdown", "Kiln"), **one), "/v/Kiln.md", [])
+            tx.documents.add(replace(content("to [[kiln]]", "markdown", "Keys"), **one), "/v/Keys.md", [])
+        before = links_of(data)
+        with store.write() as tx:
+            tx.connection.execute("DELETE FROM links")
+            tx.connection.execute("UPDATE link_names SET link_key = link_key || '?'")
+    assert links_of(data) != before
+    reindex(data.settings, lambda *_: None, recompute_all=False)
+    with data.open() as store, store.write() as tx:
+        assert not tx.links.is_complete
+        while tx.documents.link_older(10):
+            pass
+    assert links_of(data) == before
+    assert list(verify_data(data.settings)) == []
 
 
 def test_what_is_there_already_stays_one_document(data, tmp_path):

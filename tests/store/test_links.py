@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kb.api.rights import Limit
@@ -171,3 +173,33 @@ def test_a_note_with_a_slash_in_its_title_is_found_by_it(store):
     band = added(store, None, "the band", doc_type="note", title="AC/DC")
     source = added(store, "/b.md", "to [[ac/dc]]")
     assert leads(store, source) == {"ac/dc": band}
+
+
+def mail(store, own, *answered, path=None):
+    with store.write() as tx:
+        ids = (f"{own}@x", *(f"{other}@x" for other in answered))
+        return tx.documents.add(replace(content(f"mail {own}", "eml", own), message_ids=ids), path or f"/{own}.eml", ())
+
+
+def test_the_links_of_a_mail_come_back_with_it_and_are_forgotten_with_its_last_version(store, make_store):
+    first, second = mail(store, "a"), mail(store, "b", "a")
+    assert leads(store, second) == {"<a@x>": first}
+    with store.write() as tx:
+        tx.documents.replace(second, content("another text", "eml", "b"))
+    assert leads(store, second) == {}
+    with store.write() as tx:
+        tx.documents.delete(second)
+    assert make_store.execute("SELECT ids FROM message_ids") == [('["a@x"]',)]
+    with store.write() as tx:
+        tx.documents.delete(first)
+    assert make_store.execute("SELECT ids FROM message_ids") == []
+
+
+def test_mails_with_the_same_id_are_one_target(store):
+    first, _ = mail(store, "a", path="/one/a.eml"), mail(store, "a", path="/two/longer/a.eml")
+    assert leads(store, mail(store, "b", "a")) == {"<a@x>": first}
+
+
+def test_a_note_cannot_take_the_links_to_a_mail(store):
+    added(store, None, "a note", doc_type="note", title="mid:a@x")
+    assert leads(store, mail(store, "b", "a")) == {}

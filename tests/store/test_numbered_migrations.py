@@ -8,6 +8,7 @@ import pytest
 
 from kb.api.errors import StoreError
 from kb.store import migrations as numbered
+from kb.store.link_backfill import LinkBackfill
 from kb.store.migrations import FIRST, migrations
 from kb.store.rows import Filter
 from kb.store.sqlite import schema
@@ -15,6 +16,7 @@ from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_migration import objects
 from tests.support import store_v2
+from tests.support.eventually import eventually
 from tests.support.spaces import space
 from tests.support.store_v2 import DIMENSIONS, DOCUMENTS, connect
 
@@ -90,6 +92,23 @@ def test_what_stands_in_it_stands_there_after_the_later_ones(path, monkeypatch):
     connection = connect(path)
     assert connection.execute("SELECT DISTINCT colour FROM documents").fetchall() == [("grey",)]
     connection.close()
+
+
+def test_the_links_of_a_database_of_version_2_are_read_after_its_migration(path):
+    store_v2.build(path)
+    with opened(path) as store:
+        with store.read() as tx:
+            assert not tx.links.is_complete
+        with LinkBackfill(store):
+            eventually("all links are read", lambda: is_linked(store))
+        with store.read() as tx:
+            assert tx.links.is_complete
+            assert {id_ for (id_,) in tx.connection.execute("SELECT document_id FROM link_names")} == {*DOCUMENTS}
+
+
+def is_linked(store):
+    with store.read() as tx:
+        return tx.links.is_complete
 
 
 def test_one_that_fails_leaves_the_version_before_it_and_says_which(path, monkeypatch):

@@ -27,6 +27,8 @@ HOLDERS = {"history": "bin JOIN versions USING (document_id, number)"}
 PUT_IN = {
     "source": "documents",
     "condition": "id = 1",
+    "mark": "?",
+    "within": "AND TRUE",
     "table": "documents",
     "columns": "title",
     "first": "id",
@@ -60,10 +62,10 @@ def test_each_statement_fits_the_schema_and_says_what_it_does(strict, file, name
     assert sql.startswith("-- ")
     if name.startswith("where_"):
         sql = f"SELECT 1 FROM {HOLDERS.get(file, file)} WHERE {sql}"
-    prepared = []
+    sql, prepared = sql.format_map(PUT_IN) if "{" in sql else sql, []
     strict.exec_trace = lambda _, sql, __: bool(prepared.append(sql))  # prepared, and not run
     with pytest.raises(apsw.ExecTraceAbort):
-        strict.execute(sql.format_map(PUT_IN) if "{" in sql else sql, bindings(sql))
+        strict.execute(sql, bindings(sql))
     strict.exec_trace = None
     assert len(prepared) == 1
 

@@ -654,3 +654,26 @@ def test_a_file_that_apple_mail_keeps_apart_is_named_and_counted():
     _, extracted = extract(apple(message), "3.partial.emlx")
     assert "Attachments without text: plan.pdf" in extracted.text
     assert (extracted.attachments, dict(extracted.omitted)) == ((), {"files": 1})
+
+
+@pytest.mark.parametrize(
+    ("headers", "ids"),
+    [
+        ("Message-ID: <c@x>\nIn-Reply-To: <b@x>\nReferences: <a@x>\n <b@x>", ("c@x", "b@x", "a@x")),
+        ("message-id:\n <c@x>\nREFERENCES: <a@x>\t<b@x>", ("c@x", "b@x", "a@x")),
+        ("Message-ID: <c@x>", ("c@x",)),
+        ("In-Reply-To: <b@x>", ("", "b@x")),
+        ("In-Reply-To: Your message of Monday <b@x> (Ben)", ("", "b@x")),
+        ("Message-ID: <c@x>\nReferences: <c@x> <a@x> <a@x>", ("c@x", "a@x")),
+        ("Message-ID: c@x\nReferences: a@x", ()),
+        ("Message-ID: <c x@y>\nReferences: <>< >", ()),
+        (f"Message-ID: <{'x' * 251}>", ()),
+        (
+            f"References: {' '.join(f'<{number}@x>' for number in range(500))}",
+            ("", *(f"{499 - n}@x" for n in range(99))),
+        ),
+        ("Subject: none", ()),
+    ],
+)
+def test_a_mail_has_its_id_and_the_ids_of_mails_that_it_answers_the_nearest_first(headers, ids):
+    assert read(f"From: ada@example.org\n{headers}\n\nText.".encode(), "x.eml").message_ids == ids

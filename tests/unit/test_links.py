@@ -73,6 +73,8 @@ CASES = [
     ("Projects/Bike.md", "./House/Keys.md", "Projects/House/Keys.md"),
     ("Projects/Bike.md", "/Kiln", "Kiln.md"),
     ("Projects/Bike.md", "Projects\\House\\Keys", "Projects/House/Keys.md"),
+    ("Home.md", "/home/ada/vault/Projects/Kiln.md", "Projects/Kiln.md"),
+    ("Projects/Bike.md", "/home/ada/other/Home.md", "/home/ada/other/Home.md"),
     # a name before an alias, another vault last
     ("Home.md", "Velo", "Projects/Bike.md"),
     ("Home.md", "Schlüssel", "Projects/House/Keys.md"),
@@ -109,6 +111,8 @@ def test_a_link_leads_where_obsidian_leads(here, target, expected):
         ("[text](../a/b.md) ![alt](img%20one.png 'a title')", ["../a/b.md", "img one.png"]),
         ("[text](<with space.md#part>) [x](a(1).md)", ["with space.md#part", "a(1).md"]),
         ("[id]: ../ref.md 'title'", ["../ref.md"]),
+        ("[x](%D6%DC.md) [x](%C3%96.md) [x](file:///home/ada/a%20b.md)", ["ÖÜ.md", "Ö.md", "/home/ada/a b.md"]),
+        ("[[a [[nested]] b]] [[Note (draft), v2]] [[It's & more]]", ["nested", "Note (draft), v2", "It's & more"]),
         ("see kb://documents/12, and kb://documents/12#3.", ["kb://documents/12", "kb://documents/12#3"]),
         ("<https://example.org/a/> https://example.org/b. (https://example.org/c)",
          ["https://example.org/a/", "https://example.org/b", "https://example.org/c"]),

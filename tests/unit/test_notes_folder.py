@@ -124,6 +124,20 @@ def test_a_renamed_file_stays_its_note_also_if_only_its_case_or_unicode_form_cha
     assert len(kept.files()) == 1
 
 
+def test_a_renamed_file_whose_text_has_a_time_of_creation_stays_its_note(kept):
+    kept.write("x.md", "---\ncreated: 2024-01-01\ntags: [a]\nupdated: 2024-02-01\n---\ntext")
+    kept.settle()
+    [note] = kept.notes()
+    kept.edit(note, tags_add=["b"])
+    kept.settle()
+    assert "kb_tags: [b]\n" in kept.file(note).read_text()
+    kept.file(note).rename(kept.root / "y.md")
+    kept.write("y.md", (kept.root / "y.md").read_text().replace("text", "more"))
+    kept.settle()
+    assert kept.notes() == {note: "---\ncreated: 2024-01-01\ntags: [a]\nupdated: 2024-02-01\n---\nmore"}
+    assert set(kept.note(note).tags) == {"a", "b"}
+
+
 def test_files_that_exchange_their_names_stay_their_notes(kept):
     one, two = kept.add("one", source_path="a.md"), kept.add("two", source_path="b.md")
     kept.settle()
@@ -250,8 +264,12 @@ def test_an_emptied_file_keeps_its_note_and_the_status_says_so(kept):
         (b"\xff\xfe\x00a", "It is not UTF-8 text."),
         (b"x" * 100_001, "It has more than 100,000 characters (KB_MAX_NOTE_CHARS)."),
         (b"x" * 1_000_000, "It is larger than 0 MiB."),
+        (
+            b"![a map](data:image/png;base64," + b"iVBORw0KGgo" * 100 + b")",
+            "It contains a picture as base64. Save the picture as a file, and link to it.",
+        ),
     ],
-    ids=["utf-16", "long", "huge"],
+    ids=["utf-16", "long", "huge", "base64"],
 )
 def test_a_file_that_cannot_be_a_note_stays_as_it_is(kept, content, reason):
     kept.write("x.md", content)
@@ -422,6 +440,27 @@ def test_an_empty_folder_another_folder_and_no_folder_delete_nothing(kept, tmp_p
     assert sorted(kept.files()) == ["1.md", "2.md", "other.md"]
 
 
+def test_two_knowledge_bases_do_not_fight_over_a_folder(kept):
+    note = kept.add("text", source_path="x.md")
+    kept.settle()
+    (kept.root / ".kb-folder").write_text("of-another-kb\n")
+    kept.edit(note, "changed")
+    assert "Another kb uses the folder" in kept.settle().stopped
+    assert kept.file(note).read_text().endswith("---\ntext")
+    kept.folder.act("restore")
+    assert kept.settle().stopped is None
+    assert kept.file(note).read_text().endswith("---\nchanged")
+
+
+def test_a_folder_whose_mark_was_removed_is_known_by_its_files(kept):
+    """As by git clean."""
+    kept.add("text", source_path="x.md")
+    kept.settle()
+    (kept.root / ".kb-folder").unlink()
+    assert kept.settle().stopped is None
+    assert (kept.root / ".kb-folder").exists()
+
+
 def test_without_a_bin_a_deleted_file_deletes_no_note(at_once, make_store, embedder, tmp_path):
     (tmp_path / "data" / "staging").mkdir(parents=True)
     with make_store(retention=Retention(bin_days=0)) as store:
@@ -494,3 +533,114 @@ def test_a_file_changed_a_moment_ago_is_not_written_yet(kept, monkeypatch):
     os.utime(file, (1, 1))
     kept.settle()
     assert "kb: " in file.read_text()
+
+
+@pytest.mark.parametrize(
+    "matter",
+    [
+        'title: "a: b"\n"quoted key": x\n',
+        "📅: today\naliases:\n- one\n- two\n",
+        "date created: 2026-01-01\nup: [[Home]]\n",
+        "description: |\n  two\n  lines\n\n# a comment\n1st: x\n",
+        "nested:\n  key: value\n  list:\n  - x\n",
+        "{{template}}: x\n",
+    ],
+)
+def test_the_properties_of_a_note_and_of_kb_share_one_front_matter(kept, matter):
+    """Two blocks would hide the note's own properties from other programs."""
+    text = f"---\n{matter}---\nbody\n"
+    kept.write("x.md", text)
+    kept.settle()
+    [note] = kept.notes()
+    assert kept.text(note) == text
+    written = kept.file(note).read_text()
+    assert written.startswith(f"---\nkb: {note}\n")
+    assert written.endswith(f"{matter}---\nbody\n")
+    assert written.count("---\n") == 2
+    kept.edit(note, text.replace("body", "changed"))
+    kept.settle()
+    kept.file(note).write_text(kept.file(note).read_text().replace("changed", "again"))
+    kept.settle()
+    assert kept.text(note) == text.replace("body", "again")
+
+
+def test_properties_written_anew_by_an_editor_make_no_version(kept):
+    note = kept.add("body", title="A: title", tags=["a b", "c"])
+    kept.settle()
+    file = kept.file(note)
+    file.write_text(
+        file.read_text().replace('tags: ["a b", c]', "tags:\n  - a b\n  - c").replace('"A: title"', "'A: title'")
+    )
+    kept.settle()
+    assert len(kept.history(note)) == 1
+    assert "tags:\n  - a b\n" in file.read_text()
+
+
+def test_a_renamed_folder_moves_all_its_notes_and_deletes_none(kept):
+    notes = [kept.add(f"text {number}", source_path=f"old/{number}.md") for number in range(10)]
+    kept.settle()
+    (kept.root / "old").rename(kept.root / "new")
+    assert kept.settle().withheld == []
+    assert [kept.note(note).source_path for note in notes] == [f"new/{number}.md" for number in range(10)]
+    assert kept.binned() == set()
+
+
+def test_a_rename_that_updates_the_links_in_other_notes_keeps_them_all(kept):
+    """As Obsidian does it: one file moves, and the files that link to it change."""
+    target = kept.add("The kiln.", source_path="Kiln.md")
+    others = [kept.add(f"See [[Kiln]] {number}.", source_path=f"{number}.md") for number in range(3)]
+    kept.settle()
+    (kept.root / "Kiln.md").rename(kept.root / "Furnace.md")
+    for other in others:
+        file = kept.file(other)
+        file.write_text(file.read_text().replace("[[Kiln]]", "[[Furnace]]"))
+    kept.settle()
+    assert kept.note(target).source_path == "Furnace.md"
+    assert [kept.text(other) for other in others] == [f"See [[Furnace]] {number}." for number in range(3)]
+
+
+def test_a_new_note_that_is_named_before_it_is_written_is_one_note(kept):
+    """As an editor creates it: an empty file, a name, then the text in parts."""
+    kept.write("Untitled.md", "")
+    kept.settle()
+    (kept.root / "Untitled.md").rename(kept.root / "Boat.md")
+    kept.settle()
+    for text in ("P", "Paint", "Paint it"):
+        (kept.root / "Boat.md").write_text(text)
+        kept.settle()
+    assert list(kept.notes().values()) == ["Paint it"]
+
+
+def test_the_copy_that_a_cloud_drive_makes_is_a_note_of_its_own_and_both_can_be_edited(kept):
+    note = kept.add("text", source_path="Note.md")
+    kept.settle()
+    kept.write("Note 2.md", kept.file(note).read_bytes().replace(b"text", b"text of the other machine"))
+    kept.settle()
+    assert kept.text(note) == "text"
+    assert sorted(kept.notes().values()) == ["text", "text of the other machine"]
+
+
+def test_a_folder_that_is_a_link_is_followed(at_once, make_store, embedder, tmp_path):
+    for name in ("data/staging", "real"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "notes").symlink_to(tmp_path / "real")
+    with make_store() as store:
+        kept = KeptFolder(store, embedder, tmp_path / "notes", tmp_path / "data")
+        kept.add("text", source_path="x.md")
+        kept.settle()
+        assert (tmp_path / "real" / "x.md").read_text().endswith("text")
+        kept.write("y.md", "by hand")
+        kept.settle()
+        assert sorted(kept.notes().values()) == ["by hand", "text"]
+
+
+def test_a_folder_takes_the_place_of_a_file(kept):
+    """A note called `a.md`, and one whose path has a folder of that name."""
+    kept.add("one", source_path="a.md")
+    kept.settle()
+    two = kept.add("two", source_path="a.md/b.md")
+    assert kept.settle().problems == []
+    assert sorted(kept.files()) == ["a.md", f"b-{two}.md"]
+    kept.start()
+    kept.settle()
+    assert kept.note(two).source_path == "a.md/b.md"

@@ -20,7 +20,8 @@ def reply(**changes):
     """A sound reply but for the changes."""
     sections = [[0, 10, ["One"], 1], [10, len(TEXT), ["One", "Two"], 2]]
     sound = {"doc_type": "text", "title": "Title", "text": TEXT, "sections": sections, "attachments": []}
-    return sound | {"tags": [], "date": None, "aliases": [], "scans": [], "pictures": [], "omitted": {}} | changes
+    empty = {"tags": [], "date": None, "aliases": [], "scans": [], "pictures": [], "omitted": {}, "message_ids": []}
+    return sound | empty | changes
 
 
 def unpacked(max_chars=10_000, max_tags=100, max_tag_chars=200, **changes):
@@ -48,6 +49,7 @@ def test_a_document_comes_out_as_it_went_in():
         {"tags": [1, None]},
         {"tags": "abc"},
         {"aliases": [["a"]]},
+        *({"message_ids": ids} for ids in (["<a@x>"], ["a b"], ["a\n"], ["a\0"], ["é"], ["x" * 251], ["x"] * 101, [1])),
         {"date": 2024},
         {"attachments": [1]},
         {"attachments": ["a"] * 10_001},

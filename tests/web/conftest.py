@@ -305,6 +305,8 @@ def pages(ids):
         "overview": "overview",
         "map": "map?by=tag",
         "settings": "settings",
+        "tags": "tags",
+        "tag": "tags?edit=boat",
         "duplicates": "duplicates",
         "near": "duplicates?kind=near",
         "compare": f"d/{ids['Boat']}/compare/{ids['Heating bill']}",

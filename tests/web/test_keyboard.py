@@ -152,6 +152,24 @@ def test_a_document_is_deleted_and_the_operation_undone_from_the_list_of_changes
     assert len(tagged(site, "capstan")) == 4
 
 
+def test_duplicates_are_found_and_only_one_is_kept(browser, site, capstans):
+    copies = [
+        add(site, f"keys/{place}/copy.md", "# A copied winch\n\nThe winch of berth 9.", "copied") for place in "ab"
+    ]
+    go_to(browser, "Duplicates")
+    find(browser, ".pair", "A copied winch")
+    tab_to(browser, "Keep only this: keys/a/copy.md")
+    press(browser, Keys.ENTER)
+    find(browser, ".notice", "Deleted 1 document.")
+    assert tagged(site, "copied") == {copies[0]}
+    browser.execute_script("document.activeElement.blur()")
+    press(browser, "u")
+    find(browser, ".notice", "Undone")
+    assert tagged(site, "copied") == set(copies)
+    for each in copies:
+        site.engine.delete(f"documents/{each}")
+
+
 def test_a_key_is_made(browser, guarded):
     browser.expected = ("401",)
     browser.get(guarded.url)

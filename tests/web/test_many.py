@@ -347,6 +347,20 @@ def test_a_document_that_took_the_place_of_another_is_not_deleted_with_all_that_
     site.engine.delete(f"documents/{late}").raise_for_status()
 
 
+def test_a_document_whose_path_is_taken_is_not_restored_and_the_page_leads_to_the_present_one(site, batch):
+    tag, ids = batch
+    path = f"{tag}/old/file 0.md"
+    site.engine.delete(f"documents/{ids[0]}").raise_for_status()
+    present = ids[1]
+    site.engine.patch(f"documents/{present}", json={"source_path": path}).raise_for_status()
+    reader = reader_at(site, f"d/{ids[0]}")
+    reader.submit(f"/bin/{ids[0]}/restore$")
+    assert reader.answer.status_code == 409
+    assert "The document cannot be restored" in reader.text
+    reader.click("Open the current document")
+    assert str(reader.answer.url) == f"{site.url}/d/{present}"
+
+
 def test_a_form_that_is_sent_twice_keeps_its_undo(browser, site, batch):
     tag, ids = batch
     browser.get(f"{site.url}/documents?tag={tag}")

@@ -145,6 +145,24 @@ def test_keys_are_made_rotated_and_revoked(reading, guarded):
     assert reader.answer.status_code == 422
 
 
+def test_who_rotates_the_own_key_sees_the_new_one_and_stays_signed_in(reading, guarded):
+    headers = {"Authorization": f"Bearer {KEY}"}
+    body = {"name": "own-admin", "right": "admin"}
+    made = httpx2.post(f"{guarded.url}/api/v1/keys", headers=headers, json=body).json()["key"]
+    reader = signed_in(reading, guarded, made, "keys")
+    token = reader.page.xpath("//input[@name='token']")[0].value
+    form = {"token": token, "act": "rotate", "name": "own-admin"}
+    reader._take(reader.http.post(f"{guarded.url}/keys", data=form))
+    rotated = "".join(reader.page.xpath("//*[@id='made']/../pre//text()"))
+    assert rotated.startswith("kb_")
+    assert rotated != made
+    reader.open(f"{guarded.url}/keys")
+    assert reader.answer.status_code == 200
+    reader._take(reader.http.post(f"{guarded.url}/keys", data=form | {"act": "revoke"}))
+    assert "Sign in" in reader.text
+    assert reader.page.xpath("//input[@name='key']")
+
+
 def test_without_a_key_kb_warns_only_if_others_can_connect(reading, start_server, opened, tmp_path):
     settings = {"KB_APPS": "api,web", "KB_HOST": "0.0.0.0", "KB_ALLOW_OPEN": "1"}
     with start_server(tmp_path / "exposed", **settings) as server:

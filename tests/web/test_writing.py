@@ -181,10 +181,24 @@ def test_a_pasted_picture_is_kept_as_a_document_that_the_note_shows(browser, sit
     assert text.startswith("Before ![[attachments/Pasted picture 20")
     path = text[len("Before ![[") : -len("]] after")]
     [kept] = site.engine.get("documents", params={"source_path": path}).json()["documents"]
-    assert base64.b64encode(PNG) in site.engine.get(f"documents/{kept['id']}/file").content
+    assert site.engine.get(f"documents/{kept['id']}/file").content == PNG
     assert find(browser, "[data-said]", "Added Pasted picture")
     find(browser, ".primary", "Save")[0].click()
-    assert path in find(browser, "article", "Before")[0].text
+    image = find(browser, "article img")[0]
+    eventually("the note shows it", lambda: browser.execute_script("return arguments[0].naturalWidth", image) == 1)
+    answer = httpx2.get(f"{site.url}/d/{kept['id']}/picture", headers={"Accept": "*/*"})
+    assert (answer.headers["content-type"], answer.content) == ("image/png", PNG)
+    assert "sandbox" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "text", ["# Not a picture", "![a](data:image/png;base64,!!)", "![a](https://example.org/a.png)\n"]
+)
+def test_other_markdown_with_the_name_of_a_picture_is_not_shown_as_one(site, text):
+    form = {"files": {"file": ("a.md", text.encode())}, "data": {"source_path": "attachments/other.png"}}
+    document = site.engine.post("jobs", params={"wait": 30}, **form).json()["document_id"]
+    assert httpx2.get(f"{site.url}/d/{document}/picture", headers={"Accept": "*/*"}).status_code == 404
+    site.engine.delete(f"documents/{document}").raise_for_status()
 
 
 def test_dropped_files_are_added_and_linked_and_the_page_stays(browser, site, editor):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import secrets
 import threading
@@ -12,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import timedelta
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
@@ -297,14 +295,10 @@ def make_first_key(path: Path) -> str:
     Raises:
         KeyExists: the file exists.
     """
+    if path.exists():
+        raise KeyExists(f"kb has made the first key already. It is in {path}. Restart kb to use it.")
     token = secrets.token_urlsafe(32)
-    try:
-        with open(path, "x", opener=partial(os.open, mode=0o600)) as file:
-            file.write(f"{token}\n")
-    except FileExistsError:
-        raise KeyExists(f"kb has made the first key already. It is in {path}. Restart kb to use it.") from None
-    sync(path)
-    sync(path.parent)
+    _replace(path, f"{token}\n")
     return token
 
 
@@ -329,10 +323,14 @@ def _read(path: Path) -> Iterable[NamedKey]:
 
 
 def _write(path: Path, keys: Iterable[NamedKey]) -> None:
-    """Write the file atomically, durably, and readable only by its owner."""
+    _replace(path, json.dumps({"keys": [asdict(key) for key in keys]}, indent=1))
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file atomically, durably, and readable only by its owner."""
     new = path.with_suffix(".new")
     new.touch(mode=0o600)
-    new.write_text(json.dumps({"keys": [asdict(key) for key in keys]}, indent=1), "utf-8")
+    new.write_text(text, "utf-8")
     sync(new)
     new.replace(path)
     sync(path.parent)

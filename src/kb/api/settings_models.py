@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kb.api.models import Reply, Request
+from kb.api.fields import Reply, Request
 
 Source = Literal["environment", "saved", "default"]
 MAX_VALUE = 1000
@@ -19,7 +19,7 @@ class SettingsChange(Request):
     ocr: Annotated[Text | None, Field(description="0, 1, or the languages of Tesseract, such as eng+deu.")] = None
     inbox_dir: Annotated[Text | None, Field(description="The full path of the folder of the inbox.")] = None
     backup_dir: Annotated[Text | None, Field(description="The full path of the folder for backups.")] = None
-    backup_hours: Annotated[float | None, Field(gt=0, le=8760, description="The hours between two backups.")] = None
+    backup_hours: Annotated[float | None, Field(ge=0.1, le=8760, description="The hours between two backups.")] = None
     backup_keep: Annotated[int | None, Field(ge=1, le=10_000, description="The number of backups to keep.")] = None
 
 

@@ -35,7 +35,7 @@ PAUSE_SECONDS: Final = 0.2
 """The pause between two such requests, because an engine may not let them wait (KB_MAX_WAIT_SECONDS=0)."""
 
 ENDED: Final = ("done", "failed")
-"""Also in `kb.api.models`, which takes longer to load than most commands (tests/cli/test_help.py)."""
+"""Also in `kb.api.fields`, which takes longer to load than most commands (tests/cli/test_help.py)."""
 
 PREFIX: Final = "/api/v1"
 VERSION: Final = HEADER.lower()
@@ -61,7 +61,7 @@ class EngineClient:
     reads, changes with the same result when repeated, and additions, which have an Idempotency-Key.
 
     Methods return the engine's JSON unchanged, which keeps fields of a newer engine and needs no validation;
-    `kb.api.models` defines the shapes. They raise the `KbError` that the engine answered with, or
+    The modules `kb.api.*_models` define the shapes. They raise the `KbError` that the engine answered with, or
     `EngineUnreachable`.
 
     Args:
@@ -402,6 +402,12 @@ class EngineClient:
         """POST /tags/rename."""
         change = {"old": old, "new": new}
         return await self._call("POST", "tags/rename", params=_given(why=why), json=change, timeout=LONG_SECONDS)
+
+    async def delete_tag(self, tag: str, *, why: str | None = None) -> JSON:
+        """POST /tags/delete."""
+        return await self._call(
+            "POST", "tags/delete", params=_given(why=why), json={"name": tag}, repeatable=False, timeout=LONG_SECONDS
+        )
 
     async def tags(self) -> JSON:
         """GET /tags."""

@@ -1,4 +1,4 @@
-"""Rename a tag and the tags below it, also in the front matter of notes."""
+"""Rename a tag and the tags below it, also in the front matter of notes, or delete them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from kb.api.errors import Invalid, NotFound
-from kb.api.models import MAX_TAG_CHARS, NOTE
+from kb.api.fields import MAX_TAG_CHARS, NOTE
 from kb.api.tag_tree import is_in_branch, renamed, stem
 from kb.documents.save import without_given_tags
 from kb.documents.update import given_title
@@ -71,6 +71,24 @@ def rename_tag(
                 from_text += not names.keys().isdisjoint(document.own_tags)
             tx.documents.change_tags(document.id, add=[names[tag] for tag in before], remove=before)
     return RenamedTag(len(documents), from_text)
+
+
+def delete_tag(store: Store, tag: str, author: Author = NOBODY) -> RenamedTag:
+    """Remove a tag and all tags below it from all documents that the caller sees, in one transaction.
+
+    Raises:
+        NotFound: no document has the tag or a tag below it.
+    """
+    tag = stem(tag)
+    with store.write() as tx:
+        names = {other for other, _ in tx.documents.tags() if is_in_branch(other, tag)}
+        if not names:
+            raise NotFound(f"No document has the tag {tag} or a tag below it.")
+        documents = _all(tx, Filter(tags=(tag,)))
+        for document in documents:
+            tx.history.keep(document.id, author)
+            tx.documents.change_tags(document.id, add=(), remove=names.intersection(document.tags))
+    return RenamedTag(len(documents), sum(not names.isdisjoint(document.own_tags) for document in documents))
 
 
 def _names(tx: Transaction, old: str, new: str) -> dict[str, str]:

@@ -20,6 +20,7 @@ LONGEST: Final = 500
 """The maximum length of a target."""
 
 DOCUMENT: Final = "kb://documents/"
+MAIL: Final = "mid:"
 HASH: Final = "%23"
 """A hash sign in the name of a file, which does not precede a heading."""
 
@@ -37,6 +38,9 @@ _LINK: Final = re.compile(
 )
 _OWN: Final = re.compile(r"(?:https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?)?/d/(\d{1,18})(?![^/?#])")
 """The address of a document in the web interface on this computer."""
+
+_MESSAGE: Final = re.compile(r"(?:mid:|message:(?://)?)<?([^\s<>/]+)>?(?:/.*)?", re.IGNORECASE)
+"""The address of a mail, by RFC 2392 or as Apple Mail writes it."""
 
 _COMMENTS: Final = (("<!--", "-->"), ("%%", "%%"))
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
@@ -118,7 +122,7 @@ def names_of(
     ranks: dict[str, int] = {}
     for name, rank in names:
         key = folded(name.replace("\0", "").strip())[:LONGEST]
-        if key and not key.startswith(DOCUMENT):
+        if key and not key.startswith((DOCUMENT, MAIL)):
             ranks[key] = min(rank, ranks.get(key, rank))
     return ranks
 
@@ -151,14 +155,24 @@ def _parse(match: re.Match[str]) -> Link | None:
             key = f"{DOCUMENT}{own[1]}"
         elif target.lower().startswith(("http://", "https://", DOCUMENT)):
             key = address_key(target)
-        elif _SCHEME.match(target) or target.startswith("//"):
+        elif mail := _MESSAGE.fullmatch(unquote(target)):
+            key = mail_key(mail[1])
+        elif (not target.startswith("file:///") and _SCHEME.match(target)) or target.startswith("//"):
             return None
         else:
-            target = HASH.join(map(unquote, target.split(HASH)))
+            target = HASH.join(map(_unquoted, target.removeprefix("file://").split(HASH)))
             key = _named_path(target).rpartition("/")[2].strip()
     if not target or len(target) > LONGEST or "\x00" in target:
         return None
     return Link(target, key[:LONGEST], match.start())
+
+
+def _unquoted(target: str) -> str:
+    """Return a target without percent-encoding; older programs encode names in Latin-1."""
+    try:
+        return unquote(target, errors="strict")
+    except UnicodeDecodeError:
+        return unquote(target, "latin-1")
 
 
 def slashed(path: str) -> str:
@@ -187,14 +201,19 @@ def address_key(address: str) -> str:
     return folded(urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), parts.query, "")))
 
 
-def is_web_address(key: str) -> bool:
-    """Return whether a key is an address of the web."""
-    return key.startswith(("http://", "https://"))
+def mail_key(message_id: str) -> str:
+    """Return the key of a mail."""
+    return f"{MAIL}{folded(message_id)}"[:LONGEST]
+
+
+def is_elsewhere(key: str) -> bool:
+    """Return whether a key is the address of something that kb need not hold, such as a page of the web."""
+    return key.startswith(("http://", "https://", MAIL))
 
 
 def is_address(key: str) -> bool:
     """Return whether a key is an address, and not a name."""
-    return is_web_address(key) or key.startswith(DOCUMENT)
+    return is_elsewhere(key) or key.startswith(DOCUMENT)
 
 
 class Resolver:
@@ -224,6 +243,8 @@ class Resolver:
         if path.startswith(("./", "../")):
             path = posixpath.normpath(posixpath.join(folder, path))
         elif path.startswith("/"):
+            if at_path := self._at(key, path, is_exact=True):
+                return at_path[""]
             path = f"{root}{path.lstrip('/')}"
         path = path if "/" in path else ""
         places = self._at(key, path, is_exact=is_exact)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from kb.api.errors import StoreError
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.blobs.folder import KeptFiles
 from kb.blobs.protocol import Blobs, kept_as, staged_as
 from kb.documents.originals import Originals
@@ -91,6 +91,7 @@ class ExportedDocument:
     number: int = 1
     author: Author = NOBODY
     former: tuple[FormerVersion, ...] = ()
+    message_ids: tuple[str, ...] = ()
 
     @property
     def binned(self) -> FormerVersion | None:
@@ -111,7 +112,8 @@ class ExportedDocument:
         """Return the current content of the document."""
         language = guessed([chunk.text for chunk in self.chunks])
         fields = content_fields(self.document) | {"chunks": self.chunks, "vectors": vectors, "language": language}
-        return Content(**fields, body_hash=body_hash_of(self.document.doc_type, self.chunks))
+        body = body_hash_of(self.document.doc_type, self.chunks)
+        return Content(**fields, body_hash=body, message_ids=self.message_ids)
 
 
 class ExportFolder:
@@ -330,7 +332,7 @@ def _document(line: bytes) -> ExportedDocument:
     read = DocumentLine.model_validate_json(line)
     document, chunks = read.document, tuple(chunk.row() for chunk in read.chunks)
     _check_note(document, chunks)
-    return ExportedDocument(document, read.part_of, chunks, read.version, read.author)
+    return ExportedDocument(document, read.part_of, chunks, read.version, read.author, message_ids=read.message_ids)
 
 
 def _former(line: bytes) -> FormerVersion:

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from kb.api.fields import DocType, DocumentId, JobKind, Like, Tag, VersionNumber
 from kb.api.key_models import KeyName
-from kb.api.models import DocType, DocumentId, JobKind, Like, Tag, VersionNumber
 from kb.api.rights import Right
 from kb.blobs.protocol import DIGEST
+from kb.formats.text.extracted import MOST_MESSAGE_IDS
 from kb.maintenance.backup_storage import STAGED
 from kb.maintenance.export_rows import PLAIN
 from kb.store.rows import (
@@ -46,6 +47,7 @@ Id = Annotated[int, Field(ge=1, le=10**18)]
 LastId = Annotated[int, Field(ge=0, le=10**18)]
 StoredNumber = Annotated[VersionNumber, Field(lt=MOST_VERSIONS)]
 Staged = Annotated[str, Like(rf"^(?:{STAGED.pattern})\Z", "it is not the name of a queued file")]
+MessageId = Annotated[str, Like(r"^[!-;=?-~]{0,250}\Z", "it is not the id of a mail")]
 Counts = dict[Annotated[str, Like(r"^[a-z_]{1,40}\Z", "it is not a kind of skipped content")], Number]
 
 
@@ -166,6 +168,7 @@ class DocumentLine(StateLine):
     """A current document."""
 
     version: StoredNumber = 1
+    message_ids: Annotated[tuple[MessageId, ...], Field(max_length=MOST_MESSAGE_IDS)] = ()
     chunks: tuple[ChunkLine, ...]
 
     @property

@@ -87,6 +87,8 @@ def _document_lines(tx: MovedTransaction) -> Iterator[Line]:
             if document is None or [chunk.index for chunk in chunks] != list(range(len(chunks))):
                 raise ValueError("some of its chunks are missing")
             line |= {"tags": list(document.tags), "chunks": list(map(_chunk, chunks))}
+            if ids := tx.documents.links.message_ids(document.content_hash):
+                line["message_ids"] = ids
         yield line
 
 

@@ -306,6 +306,7 @@ def _add_document(tx: MovedTransaction, line: DocumentLine, vectors: NDArray[np.
         vectors,
         language=language,
         body_hash=body_hash_of(line.doc_type, chunks),
+        message_ids=line.message_ids,
     )
     tx.documents.add_chunks(line.id, content, ids if len(ids) == len(chunks) else None)
     tx.documents.add_tags(line.id, line.tags)

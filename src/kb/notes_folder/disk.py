@@ -7,8 +7,8 @@ was there is removed only if it still has the expected content.
 from __future__ import annotations
 
 import os
+import re
 import stat
-import unicodedata
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,6 +22,7 @@ from kb.api.temporary_files import is_leftover
 from kb.filesystem import exchange, move_to_free, open_regular, sync, sync_descriptor
 from kb.notes_folder.paths import SUFFIXES, is_conflict
 
+NOT_UNICODE: Final = re.compile("[\ud800-\udfff]")
 PART: Final = ".kb-part-"
 """The beginning of the names of hidden files that are being written or removed."""
 
@@ -92,7 +93,7 @@ def _scan(folder: str, prefix: str, known: Collection[str], found: Scan) -> None
 
 
 def _take(entry: os.DirEntry[str], path: str, known: Collection[str], found: Scan) -> None:
-    if not _is_text(path):
+    if NOT_UNICODE.search(path):
         found.problems[path.encode(errors="replace").decode()] = "Its name is not valid Unicode."
         return
     try:
@@ -109,10 +110,6 @@ def _take(entry: os.DirEntry[str], path: str, known: Collection[str], found: Sca
         found.problems[path] = TWICE
     else:
         found.files[path] = FoundFile(entry.path, state_of(status), status.st_mtime)
-
-
-def _is_text(path: str) -> bool:
-    return not any(unicodedata.category(letter) == "Cs" for letter in path)
 
 
 def state_of(status: os.stat_result) -> str:
@@ -153,7 +150,7 @@ def digest_of(content: bytes) -> str:
 
 
 def create(path: Path, content: bytes) -> str:
-    """Write a new file with its folders; return its state.
+    """Write a new file with its folders; return its state. Its name is durable after a `sync` of its folder.
 
     Raises:
         FileExistsError: something has this path already.
@@ -166,12 +163,11 @@ def create(path: Path, content: bytes) -> str:
     except OSError:
         part.unlink(missing_ok=True)
         raise
-    sync(path.parent)
     return _state_after(path, written)
 
 
 def replace(path: Path, content: bytes, expected: str) -> str:
-    """Write a file whose content still has the digest `expected`; return its state.
+    """Write a file whose content still has the digest `expected`; return its state. It is durable as in `create`.
 
     Raises:
         Changed: it has other content, or it is gone; nothing changes.
@@ -196,7 +192,6 @@ def replace(path: Path, content: bytes, expected: str) -> str:
         _put_back(path, part, digest_of(content))
         raise Changed
     part.unlink()
-    sync(path.parent)
     return _state_after(path, written)
 
 
@@ -258,6 +253,7 @@ def set_aside(path: Path, content: bytes, day: str) -> Path:
     for other in _conflict_paths(path, day):
         with suppress(FileExistsError):
             create(other, content)
+            sync(other.parent)
             return other
         if _digest_at(other) == digest_of(content):
             return other

@@ -16,20 +16,19 @@ from typing import Final
 from kb.formats.readers.front_matter import front_matter
 from kb.store.rows import Document
 
-FIELDS: Final = frozenset({"kb", "title", "tags", "kb_tags", "created", "updated", "replaces"})
-"""The fields that kb writes. `kb_tags` has the tags that kb knows if the text has its own `tags`."""
+FIELDS: Final = frozenset({"kb", "title", "tags", "kb_tags", "created", "kb_created", "updated", "replaces"})
+"""The fields that kb writes. `kb_tags` and `kb_created` replace `tags` and `created` if the text has its own."""
 
 BLOCK: Final = re.compile(
     r"(?s)\A(?P<open>---[ \t]*\r?\n)(?P<matter>|.*?\n)(?P<close>(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z))"
 )
-ENTRY: Final = re.compile(r"(?P<name>[^\W\d][\w .-]{0,60}?)[ \t]*:(?=[ \t\r\n]|\Z)(?P<value>.*)", re.DOTALL)
+ENTRY: Final = re.compile(r"(?P<name>[^\s#:\]},-][^:\n]{0,100}?)[ \t]*:(?=[ \t\r\n]|\Z)(?P<value>.*)", re.DOTALL)
 LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 CONTINUES: Final = (" ", "\t", "-", "]", "}")
 PLAIN: Final = re.compile(r"[^\W\d][\w .,()/+-]*")
 PLAIN_TAG: Final = re.compile(r"[^\W\d][\w/-]*")
 WORDS_OF_YAML: Final = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 UNWRITABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
-UPDATED: Final = re.compile(r"(?m)^updated:.*\r?\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +73,11 @@ def rendered(document: Document, text: str) -> str:
 
 
 def is_same_file(one: str, other: str, own: Set[str] | None) -> bool:
-    """Return whether two texts of a file differ at most in the time of the last change that kb writes."""
-    if "updated" in (own or ()):
-        return one == other
-    return _without_time(one) == _without_time(other)
+    """Return whether two texts of a file say the same, however their fields are written.
+
+    The time of the last change does not count.
+    """
+    return _said(one, own) == _said(other, own)
 
 
 def own_fields(text: str) -> Set[str] | None:
@@ -97,7 +97,7 @@ def claim(written: str) -> Claim | None:
     number = _value(values.get("kb", ""))
     if not (number.isascii() and number.isdigit()):
         return None
-    return Claim(int(number), _value(values.get("created", "")) or None)
+    return Claim(int(number), _value(values.get("kb_created") or values.get("created", "")) or None)
 
 
 def parsed(written: str, own: Set[str] | None) -> Base:
@@ -122,7 +122,7 @@ def without_claim(written: str) -> str:
     block = BLOCK.match(written)
     if not block:
         return written
-    kept = "".join(lines for name, lines in _entries(block["matter"]) if name != "kb")
+    kept = "".join(lines for name, lines in _entries(block["matter"]) if name not in ("kb", "kb_created"))
     body = written[block.end() :]
     return f"{block['open']}{kept}{block['close']}{body}" if kept.strip() else body
 
@@ -136,7 +136,8 @@ def _fields(document: Document, own: Set[str] | None) -> Iterator[tuple[str, str
     tags = [tag for tag in document.tags if "tags" not in own or tag not in document.own_tags]
     if tags:
         yield "kb_tags" if "tags" in own else "tags", f"[{', '.join(_written(tag, PLAIN_TAG) for tag in tags)}]"
-    stamps = {"created": document.created_at, "updated": document.updated_at, "replaces": document.replaces}
+    yield "kb_created" if "created" in own else "created", document.created_at
+    stamps = {"updated": document.updated_at, "replaces": document.replaces}
     yield from ((name, str(value)) for name, value in stamps.items() if value and name not in own)
 
 
@@ -169,6 +170,8 @@ def _value(lines: str) -> str:
     return entry["value"].strip().strip("\"'") if entry else ""
 
 
-def _without_time(written: str) -> str:
-    block = BLOCK.match(written)
-    return UPDATED.sub("", written[: block.end()]) + written[block.end() :] if block else written
+def _said(written: str, own: Set[str] | None) -> tuple[object, ...]:
+    file, block = parsed(written, own), BLOCK.match(written)
+    values = {name: lines for name, lines in _entries(block["matter"]) if name} if block else {}
+    replaces = "" if "replaces" in (own or ()) else _value(values.get("replaces", ""))
+    return claim(written), file.text, file.title, set(file.tags or ()), replaces

@@ -13,8 +13,9 @@ from typing import Final
 from uuid import uuid4
 
 from kb.api.errors import NotesFolderElsewhere, SettingError, Stopped
-from kb.api.models import NotesFolderAction, NotesFolderProblem, NotesFolderStatus
-from kb.clock import shown
+from kb.api.fields import NotesFolderAction
+from kb.api.folder_models import NotesFolderProblem, NotesFolderStatus
+from kb.clock import shown, uptime
 from kb.folders.deletions import remembered
 from kb.folders.disk_view import describe_mounts
 from kb.folders.watching import watch
@@ -32,7 +33,10 @@ PAUSE_SECONDS: Final = 0.5
 RETRY_SECONDS: Final = 2.0
 """The pause before kb looks for a folder again that is not there."""
 
-REST: Final = 10
+LOOK_SECONDS: Final = 60.0
+"""kb looks at the folder this often even without a notification: network file systems send none for other machines."""
+
+REST: Final = 4
 """The least pause after a look that must be repeated, as a multiple of its duration."""
 
 LEASE_SECONDS: Final = 30.0
@@ -44,6 +48,11 @@ MOST_SHOWN: Final = 100
 OTHER_FOLDER: Final = (
     "{} is not the folder that kb used before: its file {} is missing. Is its disk connected? If this is the folder,"
     " run 'kb notes restore'."
+)
+
+TAKEN: Final = (
+    "Another kb uses the folder {} now, and the two would overwrite each other's files. Stop one of them, then run"
+    " 'kb notes restore'."
 )
 
 
@@ -68,7 +77,7 @@ class NotesFolder(BackgroundThread):
         self._is_prepared = False
         self._holds = False
         self._renewed = float("-inf")
-        self._is_due, self._due_at = True, 0.0
+        self._is_due, self._due_at, self._looked = True, 0.0, 0.0
         self._look: Look | None = None
         self._stopped: str | None = None
         self._seen_at: str | None = None
@@ -136,7 +145,7 @@ class NotesFolder(BackgroundThread):
             return
         if confirmed == "restore":
             self._forget_missing()
-        is_due = self._is_due and time.monotonic() >= self._due_at
+        is_due = time.monotonic() >= (self._due_at if self._is_due else self._looked + LOOK_SECONDS)
         if is_changed or is_due or confirmed:
             self._take(is_sure=confirmed == "delete")
         look = self._look or Look(disk.Scan())
@@ -157,12 +166,12 @@ class NotesFolder(BackgroundThread):
             logger.warning("%s", reason)
         with self._lock:
             self._look, self._files, self._seen_at = look, len(look.scan.files), shown(time.time())
-        self._is_due = not look.is_settled
+        self._is_due, self._looked = not look.is_settled, time.monotonic()
         self._due_at = time.monotonic() + min(REST * (time.monotonic() - began), RETRY_SECONDS)
 
     def _take_lease(self) -> bool:
         """Return whether this engine holds the folder; with PostgreSQL, other engines may."""
-        store, now = self._parts.store, time.monotonic()
+        store, now = self._parts.store, uptime()  # includes sleep, in which another engine may have taken it
         if self._holds and (not store.is_shared or now - self._renewed < RENEW_SECONDS):
             return True
         with store.write() as tx:
@@ -184,8 +193,8 @@ class NotesFolder(BackgroundThread):
             if not self._root.is_dir():
                 return f"The folder {self._root} does not exist. Is its disk connected?"
             sessions = marker.sessions(self._root)
-            if sessions is not None and self._is_prepared and self._session in sessions:
-                return None
+            if sessions is not None and self._is_prepared and not confirmed:
+                return None if self._session in sessions else TAKEN.format(self._root)
             if sessions is None and not is_new and not self._is_same(confirmed):
                 return OTHER_FOLDER.format(self._root, marker.NAME)
             self._begin(known, sessions or [], is_new=is_new)
@@ -270,10 +279,12 @@ class NotesFolder(BackgroundThread):
         if self._stopped or not self._holds:
             return
         async with aclosing(watch(self._root, logger.warning)) as ticks:
+            is_first = True  # something may have changed before watching began
             async for is_changed in ticks:
                 if self._stopping.is_set():
                     return
-                self.step(is_changed=is_changed)
+                self.step(is_changed=is_changed or is_first)
+                is_first = False
                 if self._stopped:
                     return
 

@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Final
 
 from pydantic import ValidationError
 
 from kb.api.errors import Changed, KbError, NotFound, Occupied, Stopped
-from kb.api.models import NOTE, NoteRequest
+from kb.api.fields import NOTE
+from kb.api.note_models import NoteRequest
 from kb.api.stream_safe import composed
 from kb.documents.delete import delete
 from kb.documents.edit import Edit
@@ -22,6 +23,7 @@ from kb.documents.restore import restore
 from kb.documents.update import NO_EDIT, NoteChange, update_note
 from kb.folders.deletions import FEW, SHARE, Judge, Withheld
 from kb.folders.disk_view import DiskView
+from kb.formats.text.base64_data import without_embedded
 from kb.ingest.draft import first_line
 from kb.notes_folder import disk
 from kb.notes_folder.claims import Claims, Sighting
@@ -106,7 +108,7 @@ class Incoming:
         look = Look(disk.scan(self.parts.root, {row.path for row in self._rows.values()}))
         look.problems |= look.scan.problems
         self.parts.found.clear()
-        self.parts.found.update({path: Path(file.disk_path) for path, file in look.scan.files.items()})
+        self.parts.found.update({path: file.disk_path for path, file in look.scan.files.items()})
         sightings, unsettled = self._sightings(look)
         look.named = set(self._named(look.scan.files[path].disk_path for path in unsettled))
         sightings = self._certain(sightings, unsettled, look.named)
@@ -258,6 +260,9 @@ class Incoming:
             look.is_settled = False
             self._attempts += document_id is not None
             return
+        with self.parts.store.read() as tx:
+            if _note(tx, document_id) is None:
+                raise ValueError(f"Document {document_id} has the same content.")
         if document_id in self._rows:
             raise ValueError(f"Its text is the text of note {document_id}, which has a file of its own.")
         self._record(sighting, document_id, Base(new.text))
@@ -313,6 +318,8 @@ class Incoming:
     def _check(self, text: str) -> None:
         if len(text) > self.parts.most_characters:
             raise ValueError(f"It has more than {self.parts.most_characters:,} characters (KB_MAX_NOTE_CHARS).")
+        if without_embedded(text) != text:
+            raise ValueError("It contains a picture as base64. Save the picture as a file, and link to it.")
 
     def _record(self, sighting: Sighting, document_id: int, base: Base) -> None:
         """Record the content of a file, to be compared with its note."""

@@ -11,9 +11,11 @@ import os
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from kb.api.errors import DiskFull
+from kb.filesystem import sync
 from kb.notes_folder import disk
 from kb.notes_folder.file_text import Base, is_same_file, own_fields, parsed, rendered
 from kb.notes_folder.parts import FolderParts, text_of
@@ -151,7 +153,9 @@ class Outgoing:
             raise disk.Changed
         if os.path.lexists(place):
             path = file_path(each.note, _All())
-            place = self.parts.place(path)
+        if any(folder.is_file() for folder in place.parents):
+            path = PurePosixPath(file_path(each.note, _All())).name
+        place = self.parts.place(path)
         state = disk.create(place, text.encode())
         self._taken.add(folded(path))
         return Written(self._row(each, path, state, text), _base(each, text))
@@ -175,6 +179,8 @@ class Outgoing:
     def _remove(self, gone: list[int]) -> bool:
         """Remove the files of deleted notes; return whether a file must be looked at first."""
         must_look, removed = False, list[int]()
+        with self.parts.store.read() as tx:
+            gone = [document_id for document_id in gone if tx.documents.get(document_id) is None]
         for document_id in gone:
             row = self._rows[document_id]
             place = self.parts.place(row.path)
@@ -201,6 +207,8 @@ class Outgoing:
     def _record(self, written: list[Written], settled: list[tuple[int, int]]) -> None:
         if not written and not settled:
             return
+        for folder in {self.parts.place(file.path).parent for file, _ in written}:
+            sync(folder)
         with self.parts.store.write() as tx:
             for file, base in written:
                 tx.note_files.put(file, base.packed())

@@ -41,7 +41,7 @@ class FolderParts:
     vectors: NoteVectors
     most_characters: int
     checkpoint: Callable[[], None] = lambda: None
-    found: dict[str, Path] = field(default_factory=dict)
+    found: dict[str, str] = field(default_factory=dict)
     """The files of the last look: a folder may exist in two Unicode forms."""
 
     @property
@@ -56,8 +56,10 @@ class FolderParts:
 
     def place(self, path: str) -> Path:
         """Return the absolute path of a file, as the disk spells it."""
-        known = self.found.get(path)
-        return known if known and os.path.lexists(known) else DiskView(self.root).path_of(PurePosixPath(path))
+        known, relative = self.found.get(path), PurePosixPath(path)
+        if known and os.path.lexists(known):
+            return Path(known)
+        return DiskView(self.root).path_of(relative.parent) / relative.name  # to search for a new name takes long
 
     @staticmethod
     def today() -> str:

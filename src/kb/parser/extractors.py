@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from kb.formats.text.external_types import SUFFIXES, Kind
 from kb.parser.old_office import FILE, old_office_command
 
 OFF: Final = "off"
+LISTING_SECONDS: Final = 10
 
 _NEXT: Final = re.compile(r"[;\n]")
 SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,20}", re.IGNORECASE | re.ASCII)
@@ -136,6 +138,21 @@ def _tesseract(languages: str) -> Extractor:
     chosen = () if languages == "1" else ("-l", languages)
     # Several threads make it slower.
     return Extractor("tesseract", (_program("env"), "OMP_THREAD_LIMIT=1", _program("tesseract"), "-", "-", *chosen))
+
+
+def check_languages(languages: str) -> None:
+    """Refuse languages that Tesseract has not installed, with which it would read nothing.
+
+    Raises:
+        ValueError: a language is not installed.
+    """
+    if languages in ("", "0", "1"):
+        return
+    listing = [_program("tesseract"), "--list-langs"]
+    printed = subprocess.run(listing, capture_output=True, text=True, timeout=LISTING_SECONDS, check=False).stdout  # noqa: S603 - our own arguments
+    installed = printed.split("\n")[1:]
+    if missing := [name for name in languages.split("+") if name not in installed]:
+        raise ValueError(f"Tesseract has no language {missing[0]}. Install it, or name others: {' '.join(installed)}")
 
 
 def _program(name: str) -> str:

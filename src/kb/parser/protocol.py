@@ -14,11 +14,20 @@ from typing import Annotated, Any, BinaryIO, Final
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
-from kb.api.models import MAX_TITLE, Tag
+from kb.api.fields import MAX_TITLE, Tag
 from kb.api.omissions import KINDS
 from kb.formats.registry import FORMATS
 from kb.formats.text.builder import LONGEST_HEADING
-from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted, Picture, Scan, Section
+from kb.formats.text.extracted import (
+    LONGEST_MESSAGE_ID,
+    MOST_FILES,
+    MOST_MESSAGE_IDS,
+    Attachment,
+    Extracted,
+    Picture,
+    Scan,
+    Section,
+)
 
 _LENGTH: Final = struct.Struct(">Q")
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -88,11 +97,15 @@ def receive_bytes(pipe: BinaryIO, limit: int | None = None) -> bytes:
     return _read_exactly(pipe, length)
 
 
+PLAIN: Final = ("title", "text", "tags", "date", "aliases", "scans", "message_ids")
+"""The fields of a document that a message has unchanged."""
+
+
 def pack(doc_type: str, extracted: Extracted) -> dict[str, Any]:
     """Return a document as a message; the bytes of its attachments and then of its pictures follow it."""
     return {
         "doc_type": doc_type,
-        **{name: getattr(extracted, name) for name in ("title", "text", "tags", "date", "aliases", "scans")},
+        **{name: getattr(extracted, name) for name in PLAIN},
         "sections": [[section.start, section.end, section.heading, section.page] for section in extracted.sections],
         "attachments": [attachment.filename for attachment in extracted.attachments],
         "pictures": [[picture.place, picture.page, picture.name] for picture in extracted.pictures],
@@ -123,6 +136,10 @@ class ParserReply(BaseModel):
         Field(max_length=MAX_PICTURES),
     ]
     omitted: dict[OmittedKind, Annotated[int, Field(ge=1, le=MAX_OMITTED)]]
+    message_ids: Annotated[
+        list[Annotated[str, Field(max_length=LONGEST_MESSAGE_ID, pattern=r"^[!-;=?-~]*$")]],
+        Field(max_length=MOST_MESSAGE_IDS),
+    ]
 
 
 def check(message: dict[str, Any]) -> ParserReply:
@@ -170,6 +187,7 @@ def unpack(reply: ParserReply, blobs: Sequence[bytes], max_chars: int, max_tags:
         tuple(_scans(reply)),
         tuple(_pictures(reply, blobs[len(reply.attachments) :])),
         reply.omitted,
+        tuple(reply.message_ids),
     )
 
 

@@ -12,8 +12,27 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.background import BackgroundTask
 
+from kb.api.document_models import (
+    Backlink,
+    Chunk,
+    Deleted,
+    Document,
+    DocumentLinks,
+    DocumentList,
+    DocumentPages,
+    DocumentText,
+    DocumentWithChunks,
+    Link,
+    Move,
+    RenamedTag,
+    TagBranch,
+    TagChange,
+    TagDeletion,
+    TagList,
+    TagRename,
+)
 from kb.api.errors import Invalid
-from kb.api.models import (
+from kb.api.fields import (
     AFTER,
     ALL_TAGS,
     ANY_TAG,
@@ -22,37 +41,21 @@ from kb.api.models import (
     NO_TAG,
     TAG_EXACT,
     UPDATED_AFTER,
-    Backlink,
-    Chunk,
     DayBound,
-    Deleted,
     DocType,
-    Document,
     DocumentId,
-    DocumentLinks,
-    DocumentList,
-    DocumentPages,
     DocumentsCursor,
-    DocumentText,
-    DocumentWithChunks,
     IdPrefix,
     Instant,
     Lang,
-    Link,
     ListSorted,
-    Move,
     Name,
-    RenamedTag,
-    SearchRequest,
     SourcePart,
     SourcePath,
     SourcePrefix,
     Tag,
-    TagBranch,
-    TagChange,
-    TagList,
-    TagRename,
 )
+from kb.api.search_models import SearchRequest
 from kb.documents import tag_rename, update
 from kb.documents.delete import delete, purge
 from kb.documents.excerpts import excerpt, excerpt_of_characters, requested_target, window
@@ -243,11 +246,11 @@ def get_text(document_id: Id, services: ServicesDep, query: Annotated[TextQuery,
     responses=problems(404),
 )
 def get_links(document_id: Id, services: ServicesDep) -> DocumentLinks:
-    """Return the links in a note or a Markdown file, and the documents that link to a document.
+    """Return the links in a note, a Markdown file or a mail, and the documents that link to a document.
 
     Links are `[[Note]]`, `![[embed]]`, Markdown links to files, `kb://documents/ID`, and web addresses of documents. A
-    name leads to the nearest document, as in Obsidian. At most 1,000 links are kept of a document, and at most 200
-    documents are listed in `linked_from`.
+    name leads to the nearest document, as in Obsidian. A mail links to the mails that it answers. kb keeps at most
+    1,000 links of a document, and lists at most 200 documents in `linked_from`.
     """
     with services.store.view() as tx:
         document = existing_document(tx, document_id)
@@ -385,6 +388,20 @@ def rename_tag(change: TagRename, services: ServicesDep, author: AuthorDep) -> R
         services.store, services.embedder, change.old, change.new, services.stop.check, author
     )
     return RenamedTag(documents=renamed.documents, from_text=renamed.from_text)
+
+
+@router.post(
+    "/tags/delete",
+    tags=["tags"],
+    summary="Delete a tag",
+    dependencies=[WRITE],
+    responses=problems(400, 403, 404, 413, 507),
+)
+def delete_tag(deletion: TagDeletion, services: ServicesDep, author: AuthorDep) -> RenamedTag:
+    """Remove a tag and all tags below it from all documents, in one step. `POST /undo` undoes this as a whole."""
+    check_tags(name=[deletion.name])
+    deleted = tag_rename.delete_tag(services.store, deletion.name, author)
+    return RenamedTag(documents=deleted.documents, from_text=deleted.from_text)
 
 
 @router.get(

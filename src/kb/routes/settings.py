@@ -5,9 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from kb.api.settings_models import SettingList, SettingsChange
-from kb.routes.dependencies import ADMIN, ServicesDep
+from kb.routes.dependencies import ADMIN, AuthorDep, ServicesDep
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
+from kb.store.rows import AuditEvent
 
 router = APIRouter(route_class=ThreadRoute, tags=["settings"])
 
@@ -19,9 +20,12 @@ def get_settings(services: ServicesDep) -> SettingList:
 
 
 @router.patch("/settings", summary="Change settings", dependencies=[ADMIN], responses=problems(400, 409, 413, 507))
-def change_settings(change: SettingsChange, services: ServicesDep) -> SettingList:
+def change_settings(change: SettingsChange, services: ServicesDep, author: AuthorDep) -> SettingList:
     """Change settings at once. kb saves them in the data folder, so that they stay after a restart.
 
     Settings in the environment of kb cannot be changed here.
     """
-    return services.live_settings.change(change)
+    state = services.live_settings.change(change)
+    with services.store.write() as tx:  # only now, because a part that stops may wait for its own write
+        tx.audit.add([AuditEvent("settings-change")], author)
+    return state

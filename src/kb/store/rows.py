@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb import clock
-from kb.api.models import JobKind, JobStatus, ReembedState
+from kb.api.fields import JobKind, JobStatus, ReembedState
 from kb.api.rights import Caller, Limit, Right
 from kb.clock import shown
 from kb.embed.protocol import ModelSpec
@@ -97,7 +97,7 @@ class Content(OptionalFields):
     title comes from the content. `space` is the space of the vectors if it may differ from the store's. `replaces` is
     the document that this one replaces. `omitted` counts the unread parts of the file by kind. `language` is the ISO
     639-1 code of the text's language, if that is clear. `body_hash` is of a note's text without the title, date and
-    tags in its front matter.
+    tags in its front matter. `message_ids` are the id of a mail and the ids of the mails that it answers.
     """
 
     doc_type: str
@@ -114,6 +114,7 @@ class Content(OptionalFields):
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
     language: str | None = None
     body_hash: str | None = None
+    message_ids: tuple[str, ...] = ()
 
 
 class OutgoingLink(NamedTuple):

@@ -148,6 +148,7 @@ def page_routes() -> list[BaseRoute]:
         settings,
         sign_in,
         suggestions,
+        tags,
     )
     from kb.web.pages import STATIC, assets
 
@@ -191,6 +192,7 @@ def page_routes() -> list[BaseRoute]:
         at("/connect", overview.connect),
         at("/backups", maintenance.backups, "GET", "POST"),
         at("/doctor", maintenance.doctor, "GET", "POST"),
+        at("/tags", tags.tags, "GET", "POST"),
         at("/folders", folders.folders),
         at("/folders/{watch_id}/sync", folders.sync_folder, "POST"),
         at("/folders/{watch_id}/stop", folders.stop_folder, "POST"),

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb.api.errors import ForeignOrigin
-from kb.api.models import MAX_TAGS
+from kb.api.fields import MAX_TAGS
 from kb.api.version_check import USER_AGENT
 from kb.asgi.body_limits import MAX_FIELD
 from kb.client.asgi import ASGITransport, asgi_scope
@@ -156,6 +156,12 @@ class Visit:
         self.sign_out()
         self.session = Session(key, secrets.token_urlsafe(16))
         self.id = self._visits.add(self.session)
+
+    def change_key(self, key: str) -> None:
+        """Go on with another key, because the one of this session stops working."""
+        if self.session:
+            self.session.key = key
+            self.engine = self.engine_with(key)
 
     def sign_out(self) -> None:
         self._visits.end(self.id)

@@ -58,7 +58,6 @@ async def show(request: Request, visit: Visit, status: int = HTTPStatus.OK, **ab
         reads_pictures=sent.get("reads") == "1" if sent.get("section") == "ocr" else ocr != "0",
         languages=sent.get("languages", "" if ocr in ("0", "1") else ocr),
         wrong=about.get("wrong", {}),
-        has_folders=any(getattr(route, "path", "") == "/folders" for route in request.app.routes),
     )
 
 
@@ -135,7 +134,11 @@ async def act_on_key(visit: Visit, act: str, name: str, form: FormData) -> Row |
         tags, path = split_tags(str(form.get("tags", ""))), str(form.get("path", "")).strip() or None
         return await visit.engine.make_key(name, right=str(form.get("right", "")), tags=tags, path=path)
     if act == "rotate":
-        return await visit.engine.rotate_key(name)
+        is_own = (await visit.engine.own_rights())["name"] == name
+        made = await visit.engine.rotate_key(name)
+        if is_own:
+            visit.change_key(made["key"])
+        return made
     if act == "revoke":
         await visit.engine.revoke_key(name)
         return None

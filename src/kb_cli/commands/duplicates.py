@@ -18,8 +18,8 @@ def duplicates(
 ) -> int:
     """List documents with the same content or nearly the same text.
 
-    The newest come first. With --near, kb compares all documents, about 1,000 per second. Attachments do not count.
-    kb deletes nothing: use 'kb delete', or the web page Duplicates, which shows the differences.
+    The newest come first. Attachments do not count. With --near, kb compares all documents, which takes minutes if
+    there are many. kb deletes nothing: use 'kb delete', or the web page Duplicates, which shows the differences.
     """
     groups = call_async(lambda client: find(client, "near" if near else "same"))
     if json:

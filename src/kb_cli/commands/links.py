@@ -37,5 +37,5 @@ def links(
     if (more := answer["linked_from_count"] - len(answer["linked_from"])) > 0:
         output.print_aside(f"and {more} more documents with links to it")
     if not answer["complete"]:
-        output.print_aside("kb is still reading the links of older documents after an upgrade: some may be missing")
+        output.print_aside("kb is still reading the links of older documents, so some may be missing")
     return OK

@@ -22,7 +22,7 @@ from kb.formats.containers.cms import signed_content
 from kb.formats.containers.mailbox import message_in, without_separator
 from kb.formats.detect import TNEF_SIGNATURE, is_envelope
 from kb.formats.readers import tnef
-from kb.formats.readers.mail import ENCRYPTED, HEADERS, Body, Mail, MailBody, render
+from kb.formats.readers.mail import ENCRYPTED, HEADERS, Body, Mail, MailBody, message_ids_in, render
 from kb.formats.text.encoding import as_utf8, decode
 from kb.formats.text.extracted import Attachment, Extracted
 
@@ -81,6 +81,7 @@ def read(data: bytes) -> Extracted:
     if _is_encrypted(message):
         raise Unreadable(ENCRYPTED)
     mail = Mail({name: header_text(message, name) for name in HEADERS})
+    mail.message_ids = message_ids_in(message)
     _collect(message, mail)
     return render(mail)
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from email.message import Message
 from functools import partial
 from mimetypes import guess_type
 from pathlib import PurePath
@@ -21,10 +22,17 @@ from kb.formats.text.builder import TextBuilder
 from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.external_types import SUFFIXES
-from kb.formats.text.extracted import MOST_FILES, Attachment, Extracted
+from kb.formats.text.extracted import (
+    LONGEST_MESSAGE_ID,
+    MOST_FILES,
+    MOST_MESSAGE_IDS,
+    Attachment,
+    Extracted,
+)
 
 HEADERS: Final = ("From", "To", "Cc", "Bcc", "Date", "Subject")
 ENCRYPTED: Final = "the message is encrypted: only a program with its key can read it"
+_ID: Final = re.compile(rf"<([!-;=?-~]{{1,{LONGEST_MESSAGE_ID}}})>")
 _SIGNATURES: Final = (".p7s", ".sig", "signature.asc")
 _WORD: Final = re.compile(r"\w+")
 _FEW: Final = 0.05
@@ -69,6 +77,7 @@ class Mail:
         pictures: the pictures among them.
         packed: its text again, as rich text in a file that only Outlook opens.
         omitted: the number of unreadable items, by kind.
+        message_ids: see `Extracted`.
     """
 
     headers: dict[str, str]
@@ -79,6 +88,7 @@ class Mail:
     pictures: list[Attachment] = field(default_factory=list)
     packed: list[Body] = field(default_factory=list)
     omitted: Counter[str] = field(default_factory=Counter)
+    message_ids: tuple[str, ...] = ()
 
     def take_files(self, other: Mail) -> None:
         """Add everything but the text of another message, or of another version of this one."""
@@ -129,7 +139,19 @@ def render(mail: Mail) -> Extracted:
     subject = one_line(clean(mail.headers.get("Subject", ""))) or None
     date = iso_date(mail.headers.get("Date", ""))
     omitted = together(mail.omitted)
-    return replace(text.build(subject), attachments=tuple(mail.attachments), date=date, omitted=omitted)
+    built = text.build(subject)
+    files, ids = tuple(mail.attachments), mail.message_ids
+    return replace(built, attachments=files, date=date, omitted=omitted, message_ids=ids)
+
+
+def message_ids_in(headers: Message) -> tuple[str, ...]:
+    """Return the id of a message, which may be empty, and the ids of mails that it answers, the nearest first."""
+    own, answered, thread = (
+        _ID.findall(str(headers.get(name, ""))) for name in ("Message-ID", "In-Reply-To", "References")
+    )
+    others = dict.fromkeys([*answered, *reversed(thread)])
+    ids = (next(iter(own), ""), *(other for other in others if other not in own))
+    return ids[:MOST_MESSAGE_IDS] if any(ids) else ()
 
 
 def _attach_unseen(mail: Mail, bodies: Sequence[Body]) -> None:

@@ -12,7 +12,7 @@ from kb.formats.containers.ole import open_ole
 from kb.formats.detect import is_envelope
 from kb.formats.readers import outlook
 from kb.formats.readers.eml import POLICY, says_encrypted
-from kb.formats.readers.mail import ENCRYPTED, Mail, render
+from kb.formats.readers.mail import ENCRYPTED, Mail, message_ids_in, render
 from kb.formats.text.encoding import decode
 from kb.formats.text.extracted import Attachment, Extracted
 
@@ -136,6 +136,7 @@ def _mail(message: _Storage) -> Mail:
     body = outlook.body(message.text, message.binary)
     mail = Mail(outlook.headers(message.text, recipients, date), [body] if body else [])
     mail.omitted["parts"] += body is None
+    mail.message_ids = message_ids_in(sent)
     for attached in message.within(_ATTACHED):
         _attach(attached, mail)
     return mail

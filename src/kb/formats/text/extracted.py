@@ -11,6 +11,10 @@ MOST_FILES: Final = 1000
 
 NO_TEXT: Final = "the file contains no text"
 
+LONGEST_MESSAGE_ID: Final = 250
+MOST_MESSAGE_IDS: Final = 100
+"""The maximum number of message ids that kb keeps of a mail."""
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -72,6 +76,7 @@ class Extracted:
     `attachments` become separate documents. `tags`, `date` and `aliases` are the document's own, as written. `scans`
     are the pages whose text is only in pictures, in order, and `pictures` are the other pictures, in order of their
     places. `omitted` counts visible content of the file that the text lacks, by the kinds in `kb.api.omissions`.
+    `message_ids` are the id of a mail, which may be empty, and the ids of the mails that it answers, the nearest first.
     """
 
     title: str | None
@@ -84,6 +89,7 @@ class Extracted:
     scans: tuple[Scan, ...] = ()
     pictures: tuple[Picture, ...] = ()
     omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
+    message_ids: tuple[str, ...] = ()
 
     @property
     def shows_text(self) -> bool:

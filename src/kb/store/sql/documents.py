@@ -11,7 +11,7 @@ from typing import Final
 
 from kb.api.date_parsing import own_day
 from kb.api.errors import ModelChanged
-from kb.api.models import Sort
+from kb.api.fields import Sort
 from kb.api.rights import Limit
 from kb.api.tag_tree import tags_above
 from kb.store.chunk_compression import compressed, decompressed
@@ -118,7 +118,7 @@ class Documents(ABC):
     def having(self, content_hash: str, *, limit: int, within: Limit | None = None) -> list[Document]:
         condition, parameters = self.conditions.admitted(Filter(limit=within))
         mark = self.conditions.mark
-        condition = self._sql["with_hash"].format(condition=condition, mark=mark)
+        condition = self._sql["where_hash"].format(condition=condition, mark=mark)
         sql = self._sql["select_documents"].format(source="documents", condition=f"{condition} LIMIT {mark}")
         return mapped(map_document, self._execute(sql, (content_hash, *parameters, limit)))
 
@@ -316,6 +316,8 @@ class Documents(ABC):
         self.write_chunks(document_id, content, ids)
         if content.body_hash not in (None, content.content_hash):
             self._execute(self._sql["insert_body"], {"id": document_id, "body_hash": content.body_hash})
+        if content.message_ids:
+            self.links.keep_message_ids(content.content_hash, content.message_ids)
         precision = (content.space or self.space).precision
         self._execute(self._statements("vectors")["count_precision"], (precision, len(ids)))
 
@@ -353,6 +355,7 @@ class Documents(ABC):
         """Note the file if no document or earlier version needs it any more."""
         if doc_type != "note" and not self._is_file_needed(content_hash):
             self._execute(self._sql["note_unneeded_file"], {"hash": content_hash})
+            self.links.forget_message_ids(content_hash)
 
     def _forget(self, document_id: int) -> None:
         """Delete the earlier versions of a document, in the bin or not."""

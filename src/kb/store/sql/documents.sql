@@ -122,7 +122,7 @@ SELECT count(*) FROM documents WHERE {condition}
 SELECT content_hash, count(*), max(id) FROM documents WHERE part_of IS NULL AND {condition}
 GROUP BY content_hash HAVING count(*) > 1 AND max(id) < {mark} ORDER BY max(id) DESC LIMIT {mark}
 
--- name: with_hash
+-- name: where_hash
 -- The documents with a content that are not inside others and meet a condition, oldest first.
 content_hash = {mark} AND part_of IS NULL AND {condition} ORDER BY id
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.api.rights import Limit
 from kb.lexical.links import (
     BY_ALIAS,
@@ -18,9 +18,10 @@ from kb.lexical.links import (
     Link,
     Resolver,
     folder_of,
-    is_web_address,
+    is_elsewhere,
     line_at,
     links_in,
+    mail_key,
     names_of,
 )
 from kb.store.row_mapping import Execute
@@ -55,20 +56,40 @@ class Links:
         self._execute(self._sql["delete_link_names"], ids)
         types = dict(self._execute(self._sql["select_types"], ids).fetchall())
         names = [(key, named.document_id, rank) for named in documents for key, rank in _names(named, types).items()]
+        mails = {mail: json.loads(found) for mail, found in self._execute(self._sql["select_message_ids"], ids)}
+        names += [(mail_key(own), mail, BY_NAME) for mail, (own, *_) in mails.items() if own]
         self._execute(self._sql["insert_link_names"], (json.dumps(names),))
+        for mail, (_, *answered) in mails.items():
+            self._insert(mail, "", (Link(f"<{other}>", mail_key(other), 0) for other in answered))
         for named in documents:
             if types.get(named.document_id) in LINKING_TYPES:
                 self._write_links(named)
 
     def _write_links(self, named: Named) -> None:
         texts = self._execute(self._sql["select_texts"], {"id": named.document_id}).fetchall()
-        folder = folder_of(named.source_path or None)
-        links = [
-            (named.document_id, number, link.target, link.key, str(link.spot(folder)), link.place)
-            for number, link in enumerate(links_in("".join(text for (text,) in texts)))
+        links = links_in("".join(text for (text,) in texts))
+        self._insert(named.document_id, folder_of(named.source_path or None), links)
+
+    def _insert(self, document_id: int, folder: str, links: Iterable[Link]) -> None:
+        rows = [
+            (document_id, number, link.target, link.key, str(link.spot(folder)), link.place)
+            for number, link in enumerate(links)
         ]
-        if links:
-            self._execute(self._sql["insert_links"], (json.dumps(links),))
+        if rows:
+            self._execute(self._sql["insert_links"], (json.dumps(rows),))
+
+    def keep_message_ids(self, content_hash: str, message_ids: Sequence[str]) -> None:
+        """Keep the message ids of a file for as long as a document or an earlier version has its content."""
+        row = {"hash": content_hash, "ids": json.dumps(message_ids)}
+        self._execute(self._sql["keep_message_ids"], row)
+
+    def message_ids(self, content_hash: str) -> list[str]:
+        """Return the message ids of a mail; empty for other files."""
+        ids = self._execute(self._sql["select_ids_of_content"], {"hash": content_hash}).get
+        return json.loads(ids) if ids else []
+
+    def forget_message_ids(self, content_hash: str) -> None:
+        self._execute(self._sql["forget_message_ids"], {"hash": content_hash})
 
     @property
     def is_complete(self) -> bool:
@@ -91,7 +112,7 @@ class Links:
         found = []
         for link in links:
             to = resolver.document(link, folder)
-            if to is None and is_web_address(link.key):
+            if to is None and is_elsewhere(link.key):
                 continue  # an address that kb does not hold is not broken
             is_self = link.key == ""
             title = document.title if is_self else to.title if to else None

@@ -16,6 +16,23 @@ SELECT id, doc_type FROM documents WHERE id $in_ids
 -- Select the texts of a document's chunks, in order.
 SELECT text FROM chunks WHERE document_id = :id ORDER BY chunk_index
 
+-- name: select_message_ids
+-- Select the message ids of mails.
+SELECT documents.id, ids FROM documents JOIN message_ids ON message_ids.content_hash = documents.content_hash
+WHERE documents.id $in_ids
+
+-- name: select_ids_of_content
+-- Select the message ids of a mail by its content.
+SELECT ids FROM message_ids WHERE content_hash = :hash
+
+-- name: keep_message_ids
+-- Keep the message ids of a mail.
+INSERT INTO message_ids (content_hash, ids) VALUES (:hash, :ids) ON CONFLICT (content_hash) DO UPDATE SET ids = :ids
+
+-- name: forget_message_ids
+-- Forget the message ids of a mail.
+DELETE FROM message_ids WHERE content_hash = :hash
+
 -- name: insert_links
 -- Insert links. The spots are texts, because numbers in JSON may lose digits.
 INSERT INTO links (document_id, number, target, link_key, spot, place)

@@ -120,6 +120,8 @@ def _write(
             f"UPDATE main.{table} SET segmented = segmented({column}), variants = varied({column},"
             f" (SELECT language FROM main.documents WHERE documents.id = {table}.document_id))"
         )
+    execute("DELETE FROM main.links_backfill")  # the engine reads all links again
+    execute("INSERT INTO main.links_backfill SELECT max(id) + 1 FROM main.documents HAVING count(*) > 0")
     if execute("SELECT 1 FROM old.sqlite_schema WHERE name = 'sqlite_sequence'").get:
         execute("INSERT INTO sqlite_sequence SELECT * FROM old.sqlite_sequence")
     for (sql,) in [*execute(DERIVED).fetchall(), *execute(OTHERS).fetchall()]:

@@ -105,7 +105,7 @@
   addEventListener("kb:shown", drawKept);
 
   // The dialog: a combobox (WAI-ARIA) over searches, documents and commands.
-  const PAGES = { Map: "map", Duplicates: "duplicates", "Recently added": "jobs", "Failed jobs": "jobs?status=failed", "Changes and undo": "changes", Folders: "folders", Backups: "backups", Doctor: "doctor", Settings: "settings", Keys: "keys", "Connect agents": "connect", Help: "help/" };
+  const PAGES = { Map: "map", Tags: "tags", Duplicates: "duplicates", "Recently added": "jobs", "Failed jobs": "jobs?status=failed", "Changes and undo": "changes", Folders: "folders", Backups: "backups", Doctor: "doctor", Settings: "settings", Keys: "keys", "Connect agents": "connect", Help: "help/" };
   const button = find(".find");
   const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
   if (isMac && button) find("kbd", button).textContent = "⌘K";

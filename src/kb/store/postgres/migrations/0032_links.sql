@@ -20,6 +20,9 @@ CREATE TABLE link_names (
 CREATE INDEX link_names_document ON link_names (document_id);
 COMMENT ON TABLE link_names IS 'the keys that find a document, the best rank of each';
 
+-- The message ids of each mail by its content, as JSON: its own id or an empty text, and the ids of mails that it answers.
+CREATE TABLE message_ids (content_hash text PRIMARY KEY, ids text NOT NULL);
+
 -- While kb reads the links of the documents of an older kb, the highest first: the lowest id that it has read.
 CREATE TABLE links_backfill (before bigint NOT NULL);
 INSERT INTO links_backfill SELECT max(id) + 1 FROM documents HAVING count(*) > 0;

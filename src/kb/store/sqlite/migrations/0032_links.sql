@@ -19,6 +19,9 @@ CREATE TABLE link_names (
 ) WITHOUT ROWID;
 CREATE INDEX link_names_document ON link_names (document_id);
 
+-- The message ids of each mail by its content, as JSON: its own id or an empty text, and the ids of mails that it answers.
+CREATE TABLE message_ids (content_hash TEXT PRIMARY KEY, ids TEXT NOT NULL) WITHOUT ROWID;
+
 -- While kb reads the links of the documents of an older kb, the highest first: the lowest id that it has read.
 CREATE TABLE links_backfill (before INTEGER NOT NULL);
 INSERT INTO links_backfill SELECT max(id) + 1 FROM documents HAVING count(*) > 0;
