@@ -61,8 +61,9 @@ class SeenWatch(Request):
 
 
 class SeenWatches(Request):
-    """The watches that a program runs."""
+    """The watches that a program on a machine runs."""
 
+    machine: Label
     watches: Annotated[list[SeenWatch], Field(max_length=1000)]
 
 
@@ -127,7 +128,7 @@ class FolderWatch(WatchRecord):
 
 
 class KnownWatch(Reply):
-    """A watch that kb knows, and the time of an open request to sync now."""
+    """A watch on this machine that kb knows, and the time of an open request to sync now."""
 
     id: str
     asked_at: Timestamp | None

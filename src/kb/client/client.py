@@ -328,10 +328,10 @@ class EngineClient:
         """POST /folders/watches/{watch_id}/report with the fields of `folder_models.WatchReport`."""
         return await self._call("POST", f"folders/watches/{watch_id}/report", json=report)
 
-    async def note_running(self, watches: Mapping[str, bool]) -> JSON:
-        """POST /folders/seen: report running watches, each with whether it is syncing."""
+    async def note_running(self, machine: str, watches: Mapping[str, bool]) -> JSON:
+        """POST /folders/seen: report the running watches of a machine, each with whether it is syncing."""
         seen = [{"id": watch_id, "is_syncing": is_syncing} for watch_id, is_syncing in watches.items()]
-        return await self._call("POST", "folders/seen", json={"watches": seen})
+        return await self._call("POST", "folders/seen", json={"machine": machine, "watches": seen})
 
     async def change_tags(
         self, document_id: int, *, add: Sequence[str] = (), remove: Sequence[str] = (), why: str | None = None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kb.api.temporary_files import is_leftover
+from kb.folders.own_data import NOTES_MARK, is_own_data
 from kb.folders.placeholders import is_dataless, is_placeholder, name_elsewhere
 from kb.folders.timed_reads import ask, ask_folder, forget_silent
 from kb_cli.runtime.exit_codes import UsageError
@@ -41,11 +42,11 @@ LEFTOVER: Final = "leftover"
 """The reason for leftovers of other programs."""
 
 BINARY_SUFFIXES: Final = {
-    ".7z", ".a", ".aac", ".apk", ".avi", ".avif", ".bmp", ".bz2", ".class", ".com", ".dll", ".dmg", ".dylib", ".eot",
-    ".exe", ".flac", ".gif", ".gz", ".heic", ".heif", ".ico", ".img", ".iso", ".jar", ".jpeg", ".jpg", ".lib", ".m4a",
-    ".m4v", ".mkv", ".mov", ".mp3", ".mp4", ".mpeg", ".mpg", ".o", ".oga", ".ogg", ".ogv", ".opus", ".otf", ".png",
-    ".psd", ".pyc", ".rar", ".rpm", ".so", ".sqlite", ".sqlite3", ".tar", ".tgz", ".tif", ".tiff", ".ttf", ".war",
-    ".wav", ".webm", ".webp", ".whl", ".wma", ".wmv", ".woff", ".woff2", ".xz", ".zip", ".zst",
+    ".7z", ".a", ".aac", ".apk", ".avi", ".avif", ".bmp", ".bz2", ".class", ".com", ".db", ".dll", ".dmg", ".dylib",
+    ".eot", ".exe", ".flac", ".gif", ".gz", ".heic", ".heif", ".ico", ".img", ".iso", ".jar", ".jpeg", ".jpg", ".lib",
+    ".m4a", ".m4v", ".mkv", ".mov", ".mp3", ".mp4", ".mpeg", ".mpg", ".o", ".oga", ".ogg", ".ogv", ".opus", ".otf",
+    ".png", ".psd", ".pyc", ".rar", ".rpm", ".so", ".sqlite", ".sqlite3", ".tar", ".tgz", ".tif", ".tiff", ".ttf",
+    ".war", ".wav", ".webm", ".webp", ".whl", ".wma", ".wmv", ".woff", ".woff2", ".xz", ".zip", ".zst",
 }  # fmt: skip
 """Suffixes of files without text. kb skips them in folders, but sends a file that the user names."""
 
@@ -171,7 +172,11 @@ def _walk(
     except OSError:
         selection.unreadable.append(folder)
         return
-    is_vault = is_vault or any(entry.name == VAULT for entry in entries)
+    names = {entry.name for entry in entries}
+    if NOTES_MARK in names or is_own_data(names):
+        selection.ignored[DEFAULT] += 1
+        return
+    is_vault = is_vault or VAULT in names
     for entry in entries:
         path, is_folder = folder / entry.name, entry.is_dir(follow_symlinks=False)
         original = name_elsewhere(entry.name)
