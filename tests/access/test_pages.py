@@ -35,7 +35,7 @@ def test_every_page_is_shut_to_strangers(guarded, admin, tmp_path):
         for method in sorted((getattr(route, "methods", None) or {"GET"}) - {"HEAD"}):
             if route.path in OPEN:
                 continue
-            place = re.sub(r"{number:id}", "1", re.sub(r"{id:id}", str(secret), route.path))
+            place = re.sub(r"{(number|other):id}", "1", re.sub(r"{id:id}", str(secret), route.path))
             answer = httpx2.request(method, f"{guarded.url}{place}")
             assert answer.status_code in (401, 403), f"{method} {place}: {answer.status_code}"
             assert "ledger" not in answer.text, place
@@ -74,7 +74,7 @@ def test_no_form_changes_anything_for_a_key_that_only_reads_or_is_limited_to_a_t
         for route in routes:
             if "{id:id}" not in route.path or "jobs" in route.path or "changes" in route.path:  # ids of something else
                 continue
-            place = re.sub(r"{number:id}", "1", re.sub(r"{id:id}", str(secret), route.path))
+            place = re.sub(r"{(number|other):id}", "1", re.sub(r"{id:id}", str(secret), route.path))
             for method in route.methods - {"HEAD"}:
                 data = {"token": token, "text": "x", "version": "1", "add": "x"} if method == "POST" else None
                 answer = browser.request(method, place, data=data)

@@ -38,7 +38,7 @@ from kb.worker.job_waiters import JobWaiters
 from kb.worker.loop import Slots, in_lanes
 from tests.support.eventually import eventually
 from tests.support.models import WrappedModel
-from tests.support.scans import photo, scan
+from tests.support.scans import scan
 from tests.support.workers import job_of, new_worker, queued, working
 
 SLICE = 4
@@ -627,7 +627,6 @@ def unreadable(data):
         (message_deleted, "other-content"),
         pytest.param(unreadable(b""), "other-content", id="empty"),
         pytest.param(unreadable(b"\0\1\2"), "other-content", id="binary"),
-        pytest.param(unreadable(photo("words", 1)), "extractor", id="picture"),
         pytest.param(unreadable(scan("words")), "extractor", id="scan"),
         pytest.param(unreadable(b"fLaC\0\0\0\x22" + bytes(256)), "extractor", id="sound"),
         pytest.param(unreadable(b"\0\0\0\x18ftypmp42" + bytes(range(256))), "extractor", id="film"),

@@ -94,14 +94,16 @@ async def test_what_is_done_is_counted(open_server):
     assert grown("kb_ingested_total", "done", "note") == 1
     assert grown("kb_ingested_total", "code", "done") == 1
     assert grown("kb_ingested_total", "failed", "other") == 1
-    assert grown("kb_ingest_step_seconds_count", "write") == 1
+    assert grown("kb_ingest_step_seconds_count", "write") in (1, 2)  # again if the note's vectors came late
     assert grown("kb_embedding_batch_texts_sum") >= 4
     assert grown("kb_embedding_batch_seconds_count") > 0
     assert grown("kb_documents", "note") == grown("kb_documents", "code") == 1
     assert grown("kb_jobs", "failed") == 1
     assert grown("kb_jobs", "done") == 2
     assert grown("kb_chunks") >= 2
-    assert grown("kb_vector_index_bytes") == grown("kb_chunks") * {"sqlite": 384 * 4, "postgres": 0}[TRIED[-1]]
+    size = {"sqlite": 384 * 4, "postgres": 0}[TRIED[-1]]
+    replaced = size  # of the note, if its vectors came late
+    assert grown("kb_vector_index_bytes") - grown("kb_chunks") * size in (0, replaced)
     assert after["kb_database_bytes",] > 100_000
     assert after["kb_worker_errors_total",] == 0
 
