@@ -12,6 +12,7 @@ from kb import filesystem
 from kb.filesystem import exchange
 from kb.ingest import note_vectors
 from kb.notes_folder import disk, incoming, outgoing
+from kb.notes_folder.merge import merged
 from kb.store.rows import Retention
 from tests.support.notes_folder import KeptFolder
 
@@ -429,6 +430,14 @@ def test_a_file_that_is_too_large_now_does_not_hold_up_the_others(kept):
     status = kept.settle()
     assert [problem.path for problem in status.problems] == ["large.md"]
     assert "urgent" in (kept.root / "small.md").read_text()
+
+
+def test_a_long_text_with_many_empty_lines_is_merged_unless_both_sides_changed_all_of_it():
+    base = "".join(f"line {number}\n\n" for number in range(9_000))
+    mine, theirs = base.replace("line 10\n", "mine\n"), base.replace("line 8990\n", "theirs\n")
+    both = mine.replace("line 8990\n", "theirs\n")
+    assert merged(base, mine, theirs) == both
+    assert merged(base, "".join(f"mine {number}\n\n" for number in range(9_000)), theirs) is None
 
 
 def test_only_files_count_as_files_that_a_killed_engine_left(kept):

@@ -126,10 +126,6 @@ class Incoming:
             self._miss(missing, look, mounts, is_sure=is_sure)
         return look
 
-    def forget(self) -> None:
-        """Try refused files again."""
-        self._refused.clear()
-
     def _sightings(self, look: Look) -> tuple[list[Sighting], set[str]]:
         """Return the changed files, and the paths of files that are not complete yet."""
         states = {row.path: row.state for row in self._rows.values()}
