@@ -9,6 +9,7 @@ import os
 import shutil
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -127,9 +128,22 @@ def exchange(one: Path, other: Path) -> None:
     if _rename(one, other, swap=True):
         return
     aside = one.with_name(f"{other.name}-aside")
-    os.link(one, aside) if hasattr(os, "link") and not IS_WINDOWS else shutil.copy2(one, aside)
+    _link_or_copy(one, aside)
     other.replace(one)
     aside.replace(other)
+
+
+def _link_or_copy(path: Path, target: Path) -> None:
+    """Give a file a second name, or copy it where the file system has no hard links, as exFAT."""
+    if not IS_WINDOWS:
+        with suppress(AttributeError, OSError):
+            os.link(path, target)
+            return
+    try:
+        shutil.copy2(path, target)
+    except OSError:
+        target.unlink(missing_ok=True)
+        raise
 
 
 def move_to_free(path: Path, target: Path) -> None:

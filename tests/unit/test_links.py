@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kb.lexical.links import BY_ALIAS, MOST, Candidate, Resolver, folder_of, links_in, names_of
+from kb.lexical.links import BY_ALIAS, BY_NAME, MOST, Candidate, Resolver, folder_of, links_in, names_of
 
 VAULT = "/home/ada/vault/"
 FILES = {
@@ -196,3 +196,18 @@ def test_a_text_made_to_cost_too_much_costs_little(piece):
     begun = time.process_time()
     links_in(text)
     assert time.process_time() - begun < 5
+
+
+def test_links_with_folders_to_a_popular_name_do_not_look_at_all_documents_of_that_name(monkeypatch):
+    compared = []
+    is_at = Candidate.is_at
+    monkeypatch.setattr(
+        Candidate, "is_at", lambda each, *args, **kind: compared.append(each) or is_at(each, *args, **kind)
+    )
+    paths = [f"{VAULT}docs/package-{number}/README.md" for number in range(200)]
+    readmes = [Candidate.of(number, path, path, BY_NAME) for number, path in enumerate(paths)]
+    resolver = Resolver({"readme.md": readmes}, [VAULT])
+    links = links_in("\n".join(f"[x](docs/package-{number}/README.md)" for number in range(200)))
+    found = [resolver.document(link, folder_of(f"{VAULT}index.md")) for link in links]
+    assert [each.document_id for each in found] == list(range(200))
+    assert len(compared) <= 2 * len(links)

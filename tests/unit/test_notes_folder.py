@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+from dataclasses import replace
 
 import pytest
 
+from kb import filesystem
 from kb.filesystem import exchange
 from kb.ingest import note_vectors
 from kb.notes_folder import disk, incoming, outgoing
+from kb.notes_folder.merge import merged
 from kb.store.rows import Retention
 from tests.support.notes_folder import KeptFolder
 
@@ -367,6 +370,98 @@ def test_links_hidden_files_leftovers_and_conflict_copies_are_not_notes(kept, tm
     status = kept.settle()
     assert list(kept.notes().values()) == ["note"]
     assert status.conflicts == sorted(copies)
+
+
+def test_kb_writes_nothing_through_links_and_deletes_no_note_because_of_them(kept, tmp_path):
+    (tmp_path / "outside").mkdir()
+    kept.root.mkdir()
+    (kept.root / "folder").symlink_to(tmp_path / "outside")
+    (tmp_path / "elsewhere.md").write_text("elsewhere")
+    (kept.root / "link.md").symlink_to(tmp_path / "elsewhere.md")
+    behind, beside = kept.add("behind", source_path="folder/x.md"), kept.add("beside", source_path="link.md")
+    status = kept.settle()
+    reason = "A folder in its path is a link, and kb does not follow links."
+    assert [(problem.path, problem.reason) for problem in status.problems] == [("folder/x.md", reason)]
+    assert not list((tmp_path / "outside").iterdir())
+    assert (tmp_path / "elsewhere.md").read_text() == "elsewhere"
+    assert kept.file(beside).name == f"link-{beside}.md"
+    (kept.root / "folder").unlink()
+    kept.folder._outgoing.failed.clear()
+    kept.settle()
+    assert (kept.root / "folder" / "x.md").read_text().endswith("behind")
+    assert kept.note(behind)
+
+
+def test_notes_whose_folder_becomes_a_link_stay_until_somebody_decides(kept, tmp_path):
+    notes = [kept.add(f"note {number}", source_path=f"folder/{number}.md") for number in range(2)]
+    kept.add("other", source_path="other.md")
+    kept.settle()
+    (kept.root / "folder").rename(tmp_path / "moved")
+    (kept.root / "folder").symlink_to(tmp_path / "moved")
+    status = kept.settle()
+    [reason] = status.withheld
+    assert reason.startswith("kb kept notes whose files were at folder: this is a link now")
+    assert all(map(kept.note, notes))
+    kept.delete(notes[0])
+    kept.settle()
+    assert (tmp_path / "moved" / "0.md").exists()
+    kept.folder.act("delete")
+    kept.settle()
+    assert kept.binned() == set(notes)
+
+
+def test_a_note_with_the_name_of_a_conflict_copy_has_a_file_again_after_a_restore_of_the_database(kept):
+    note = kept.add("text", source_path="x (conflict 2026-01-01).md")
+    kept.settle()
+    (kept.root / ".kb-folder").write_text("of another time")
+    kept.start()
+    assert kept.settle().waiting == 0
+    assert kept.file(note).read_text().endswith("text")
+
+
+def test_a_file_that_is_too_large_now_does_not_hold_up_the_others(kept):
+    large, small = kept.add("é" * 90_000, source_path="large.md"), kept.add("small", source_path="small.md")
+    kept.settle()
+    kept.parts = replace(kept.parts, most_characters=1000)
+    kept.start()
+    kept.settle()
+    kept.edit(large, tags_add=["urgent"])
+    kept.edit(small, tags_add=["urgent"])
+    status = kept.settle()
+    assert [problem.path for problem in status.problems] == ["large.md"]
+    assert "urgent" in (kept.root / "small.md").read_text()
+
+
+def test_a_long_text_with_many_empty_lines_is_merged_unless_both_sides_changed_all_of_it():
+    base = "".join(f"line {number}\n\n" for number in range(9_000))
+    mine, theirs = base.replace("line 10\n", "mine\n"), base.replace("line 8990\n", "theirs\n")
+    both = mine.replace("line 8990\n", "theirs\n")
+    assert merged(base, mine, theirs) == both
+    assert merged(base, "".join(f"mine {number}\n\n" for number in range(9_000)), theirs) is None
+
+
+def test_only_files_count_as_files_that_a_killed_engine_left(kept):
+    kept.root.mkdir()
+    (kept.root / ".kb-part-folder").mkdir()
+    (kept.root / ".kb-part-link").symlink_to(kept.root / "missing")
+    kept.add("text", source_path="x.md")
+    assert kept.settle().stopped is None
+    assert list(kept.files()) == ["x.md"]
+
+
+def test_a_file_is_written_where_the_system_neither_exchanges_nor_links_files(kept, monkeypatch):
+    note = kept.add("one", source_path="x.md")
+    kept.settle()
+
+    def refuse(*_):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(filesystem, "_rename", lambda *_, **__: False)
+    monkeypatch.setattr(os, "link", refuse)
+    kept.edit(note, "two")
+    kept.settle()
+    assert kept.file(note).read_text().endswith("two")
+    assert [file.name for file in kept.root.iterdir() if file.name.startswith(disk.PART)] == []
 
 
 def test_an_engine_that_starts_with_nothing_changed_reads_no_file(kept, monkeypatch):

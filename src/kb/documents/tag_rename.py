@@ -53,7 +53,10 @@ def rename_tag(
     with store.read() as tx:
         texts = _changed_texts(tx, old, _names(tx, old, new))
     prepared = {
-        note.id: (note, embed_draft(draft_note(text, given_title(note), embedder, checkpoint=checkpoint), embedder))
+        note.id: (
+            note,
+            embed_draft(draft_note(text, given_title(note), embedder, checkpoint=checkpoint), embedder, checkpoint),
+        )
         for note, text in texts
     }
     from_text = 0

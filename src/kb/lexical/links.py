@@ -232,6 +232,7 @@ class Resolver:
         self._candidates = candidates
         self._roots = [f"{slashed(root).rstrip('/')}/" for root in roots]
         self._places: dict[tuple[str, str, bool], dict[str, Candidate]] = {}
+        self._by_tail: dict[str, dict[str, list[Candidate]]] = {}
 
     def document(self, link: Link, folder: str) -> Candidate | None:
         """Return the document that a link in a folder leads to; None if no candidate has its path."""
@@ -255,13 +256,28 @@ class Resolver:
         """Return the first candidate with a path, in or below each folder, and the one at each path."""
         places = self._places.get((key, path, is_exact))
         if places is None:
-            found = [each for each in self._candidates[key] if not path or each.is_at(path, is_exact=is_exact)]
+            found = self._with_path(key, path, is_exact=is_exact) if path else self._candidates[key]
             best = min((each.rank for each in found), default=BY_NAME)
             places = self._places[key, path, is_exact] = {}
             for each in sorted((each for each in found if each.rank == best), key=attrgetter("order")):
                 for place in (each.path.removesuffix(MARKDOWN), *_folders_of(each.path)):
                     places.setdefault(place, each)
         return places
+
+    def _with_path(self, key: str, path: str, *, is_exact: bool) -> list[Candidate]:
+        """Return the candidates with a path, without a look at all documents of a popular name."""
+        by_tail = self._by_tail.get(key)
+        if by_tail is None:
+            by_tail = self._by_tail[key] = {}
+            for each in self._candidates[key]:
+                for tail in {_tail(form) for form in _forms(each.path)}:
+                    by_tail.setdefault(tail, []).append(each)
+        return [each for each in by_tail.get(_tail(path), ()) if each.is_at(path, is_exact=is_exact)]
+
+
+def _tail(path: str) -> str:
+    """Return the last folder and the name of a path."""
+    return "/".join(path.rsplit("/", 2)[-2:])
 
 
 def _folders_of(path: str) -> Iterator[str]:

@@ -49,6 +49,7 @@ class Scan:
     Args:
         files: the files.
         conflicts: copies of files that two sides changed.
+        links: links to files and folders, which kb does not follow.
         parts: hidden files of an engine that was stopped while it wrote them.
         unreadable: folders and files that cannot be read.
         problems: the reasons why files are skipped.
@@ -56,6 +57,7 @@ class Scan:
 
     files: dict[str, FoundFile] = field(default_factory=dict)
     conflicts: list[str] = field(default_factory=list)
+    links: set[str] = field(default_factory=set)
     parts: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
@@ -82,7 +84,9 @@ def _scan(folder: str, prefix: str, known: Collection[str], found: Scan) -> None
     for entry in ordered:
         path = composed(prefix + entry.name)
         is_folder = entry.is_dir(follow_symlinks=False)
-        if entry.name.startswith(PART):
+        if entry.is_symlink():
+            found.links.add(path)
+        elif entry.name.startswith(PART) and not is_folder:
             found.parts.append(entry.path)
         if entry.name.startswith(".") or (is_leftover(entry.name, is_folder=is_folder) and path not in known):
             continue

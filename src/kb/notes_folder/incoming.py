@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -46,6 +46,10 @@ AT_ONCE: Final = 200
 
 EMPTY: Final = "The file is empty. The note keeps its text; to remove the note, delete the file."
 REMEDY: Final = "If you deleted these files, run 'kb notes delete'; to write them again, 'kb notes restore'."
+LINKED: Final = (
+    "kb kept notes whose files were at {}: this is a link now, and kb does not follow links. Replace the link by the"
+    " files, or run 'kb notes delete' if you deleted them."
+)
 NO_BIN: Final = "The bin is off (KB_BIN_DAYS=0), so kb would delete notes for good."
 
 
@@ -122,10 +126,6 @@ class Incoming:
         if not unsettled:  # a missing file may have become an incomplete one
             self._miss(missing, look, mounts, is_sure=is_sure)
         return look
-
-    def forget(self) -> None:
-        """Try refused files again."""
-        self._refused.clear()
 
     def _sightings(self, look: Look) -> tuple[list[Sighting], set[str]]:
         """Return the changed files, and the paths of files that are not complete yet."""
@@ -365,9 +365,12 @@ class Incoming:
         """Return the paths of missing files whose notes may be deleted; record the reasons for the others."""
         paths = [row.path for row in missing if row.document_id not in self._held]
         look.withheld = [Withheld(reason, ()) for reason in dict.fromkeys(self._held.values())]
+        linked = [] if is_sure else _behind_links(paths, look.scan.links)
+        behind = {path for each in linked for path in each.paths}
+        paths = [path for path in paths if path not in behind]
         judge = Judge(DiskView(self.parts.root), mounts, look.scan.unreadable, len(self._rows), is_sure, REMEDY)
         allowed = judge.allow(paths)
-        withheld, look.emptied = judge.withheld, judge.emptied
+        withheld, look.emptied = [*linked, *judge.withheld], judge.emptied
         reason = None if is_sure or not allowed else self._objection(len(allowed), look, has_bin=has_bin)
         if reason:
             withheld.append(Withheld(f"{reason} {REMEDY}", tuple(allowed)))
@@ -407,6 +410,17 @@ def _note(tx: Transaction, document_id: int) -> Document | None:
     if document is None and (binned := tx.history.binned(document_id)):
         document = binned.document
     return document if document and document.doc_type == NOTE else None
+
+
+def _behind_links(paths: Iterable[str], links: Collection[str]) -> list[Withheld]:
+    """Withhold the notes of files whose place, or the place of a folder of theirs, a link has taken."""
+    behind: dict[str, list[str]] = {}
+    for path in paths:
+        for place in (path, *map(str, PurePosixPath(path).parents)):
+            if place in links:
+                behind.setdefault(place, []).append(path)
+                break
+    return [Withheld(LINKED.format(link), tuple(found)) for link, found in behind.items()]
 
 
 def _has_moved(note: Document | None, path: str) -> bool:

@@ -6,12 +6,13 @@ write one twice.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 from kb.api.errors import DiskFull
@@ -19,7 +20,7 @@ from kb.filesystem import sync
 from kb.notes_folder import disk
 from kb.notes_folder.file_text import Base, is_same_file, own_fields, parsed, rendered
 from kb.notes_folder.parts import FolderParts, text_of
-from kb.notes_folder.paths import file_path, folded
+from kb.notes_folder.paths import file_path, folded, is_conflict
 from kb.store.rows import Document, NoteFile
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,8 @@ QUIET_SECONDS: Final = 2.0
 
 RETRY_SECONDS: Final = 30.0
 """The pause after a file could not be written."""
+
+LINKED: Final = "A folder in its path is a link, and kb does not follow links."
 
 
 class Waiting(NamedTuple):
@@ -84,7 +87,8 @@ class Outgoing:
                 self.waiting, self.failed = 0, {}
                 return False
             self._rows = {row.document_id: row for row in tx.note_files.all()}
-        self.failed = {id_: known for id_, known in self.failed.items() if id_ in dict(unwritten) or id_ in gone}
+        left = {*gone, *(document_id for document_id, _ in unwritten)}
+        self.failed = {document_id: known for document_id, known in self.failed.items() if document_id in left}
         self._taken = {folded(row.path) for row in self._rows.values()}
         must_look = self._remove(gone)
         due = [pair for pair in unwritten if self.failed.get(pair[0], (0.0,))[0] <= self.now()]
@@ -102,7 +106,7 @@ class Outgoing:
             except disk.Changed:
                 must_look = True
                 continue
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 self._fail(each, error)
                 continue
             self.failed.pop(each.note.id, None)
@@ -115,7 +119,8 @@ class Outgoing:
 
     def _read(self, pairs: list[tuple[int, int]]) -> list[Waiting]:
         with self.parts.store.read() as tx:
-            versions = {id_: version for id_, version in tx.note_files.unwritten() if id_ in dict(pairs)}
+            wanted = dict(pairs)
+            versions = {id_: version for id_, version in tx.note_files.unwritten() if id_ in wanted}
             notes = {id_: note for id_ in versions if (note := tx.documents.get(id_))}
             return [Waiting(versions[id_], note, text_of(tx, id_), self._rows.get(id_)) for id_, note in notes.items()]
 
@@ -131,7 +136,7 @@ class Outgoing:
             return self._create(each, text)
         if file.source_path != each.note.source_path:
             file = self._moved(file, each.note)
-        place = self.parts.place(file.path)
+        place = self._place(file.path)
         if file.state != disk.state_at(place):
             raise disk.Changed
         content, _ = disk.read(place, self.parts.most_bytes * 2)
@@ -148,14 +153,14 @@ class Outgoing:
         if each.note.id in self._named:
             raise disk.Changed
         path = file_path(each.note, self._taken)
-        place = self.parts.place(path)
-        if place.is_file() and path not in self._skipped:  # a new file, which may belong to this note
+        place = self._place(path)
+        if self._may_be_note(place) and path not in self._skipped:  # a new file, which may belong to this note
             raise disk.Changed
         if os.path.lexists(place):
             path = file_path(each.note, _All())
         if any(folder.is_file() for folder in place.parents):
             path = PurePosixPath(file_path(each.note, _All())).name
-        place = self.parts.place(path)
+        place = self._place(path)
         state = disk.create(place, text.encode())
         self._taken.add(folded(path))
         return Written(self._row(each, path, state, text), _base(each, text))
@@ -164,10 +169,10 @@ class Outgoing:
         """Move a file to the new place of its note; return its row."""
         path = file_path(note, self._taken - {folded(file.path)})
         if path != file.path:
-            place = self.parts.place(file.path)
+            place, target = self._place(file.path), self._place(path)
             if file.state != disk.state_at(place):
                 raise disk.Changed
-            disk.move(place, self.parts.place(path))
+            disk.move(place, target)
             disk.prune(place.parent, self.parts.root)
             self._taken = self._taken - {folded(file.path)} | {folded(path)}
         state = disk.state_at(self.parts.place(path)) or ""
@@ -175,6 +180,22 @@ class Outgoing:
         with self.parts.store.write() as tx:
             tx.note_files.put(moved, tx.note_files.base(file.document_id) or Base("").packed())
         return moved
+
+    def _place(self, path: str) -> Path:
+        """Return the absolute path of a file of the notes folder.
+
+        Raises:
+            OSError: a folder in its path is a link.
+        """
+        place = self.parts.place(path)
+        if self.parts.is_behind_link(place):
+            raise OSError(errno.ELOOP, LINKED)
+        return place
+
+    @staticmethod
+    def _may_be_note(place: Path) -> bool:
+        """Return whether the next look takes this path for a note."""
+        return place.is_file() and not place.is_symlink() and not is_conflict(place.name)
 
     def _remove(self, gone: list[int]) -> bool:
         """Remove the files of deleted notes; return whether a file must be looked at first."""
@@ -188,8 +209,9 @@ class Outgoing:
                 state = disk.state_at(place)
                 if state not in (None, row.state):
                     raise disk.Changed
-                disk.remove(place, row.digest)
-                disk.prune(place.parent, self.parts.root)
+                if not self.parts.is_behind_link(place):
+                    disk.remove(place, row.digest)
+                    disk.prune(place.parent, self.parts.root)
             except disk.Changed:
                 must_look = True
                 continue
@@ -220,8 +242,8 @@ class Outgoing:
         digest = disk.digest_of(text.encode())
         return NoteFile(each.note.id, path, each.note.source_path, each.version, state, digest)
 
-    def _fail(self, each: Waiting, error: OSError) -> None:
-        reason = str(DiskFull()) if DiskFull.is_why(error) else error.strerror or str(error)
+    def _fail(self, each: Waiting, error: OSError | ValueError) -> None:
+        reason = str(DiskFull()) if DiskFull.is_why(error) else getattr(error, "strerror", None) or str(error)
         path = each.file.path if each.file else each.note.source_path or f"note {each.note.id}"
         if each.note.id not in self.failed:
             logger.warning("note %s could not be written to the notes folder: %s", each.note.id, reason)

@@ -61,6 +61,11 @@ class FolderParts:
             return Path(known)
         return DiskView(self.root).path_of(relative.parent) / relative.name  # to search for a new name takes long
 
+    def is_behind_link(self, place: Path) -> bool:
+        """Return whether a folder between the root and a file is a link, which may lead out of the notes folder."""
+        inside = (folder for folder in place.parents if folder != self.root and folder.is_relative_to(self.root))
+        return any(folder.is_symlink() for folder in inside)
+
     @staticmethod
     def today() -> str:
         """Return the date in the names of conflict files."""
