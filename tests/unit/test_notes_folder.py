@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
+import time
 from dataclasses import replace
 
 import pytest
@@ -12,6 +14,7 @@ from kb import filesystem
 from kb.filesystem import exchange
 from kb.ingest import note_vectors
 from kb.notes_folder import disk, incoming, outgoing
+from kb.notes_folder import folder as notes_folder
 from kb.notes_folder.merge import merged
 from kb.store.rows import Retention
 from tests.support.notes_folder import KeptFolder
@@ -438,6 +441,24 @@ def test_a_long_text_with_many_empty_lines_is_merged_unless_both_sides_changed_a
     both = mine.replace("line 8990\n", "theirs\n")
     assert merged(base, mine, theirs) == both
     assert merged(base, "".join(f"mine {number}\n\n" for number in range(9_000)), theirs) is None
+
+
+def test_kb_rests_between_ticks_without_changes_if_each_takes_long(kept, monkeypatch):
+    steps = []
+
+    async def watch(*_):
+        for is_changed in (False, False, False, True, False):
+            yield is_changed
+
+    def step(*, is_changed=True):
+        steps.append(is_changed)
+        time.sleep(0.05)
+
+    kept.settle()
+    monkeypatch.setattr(notes_folder, "watch", watch)
+    monkeypatch.setattr(kept.folder, "step", step)
+    asyncio.run(kept.folder._follow())
+    assert steps == [True, True, True]  # at the start, when watching began, at the change
 
 
 def test_only_files_count_as_files_that_a_killed_engine_left(kept):

@@ -39,6 +39,9 @@ LOOK_SECONDS: Final = 60.0
 REST: Final = 4
 """The least pause after a look that must be repeated, as a multiple of its duration."""
 
+IDLE_REST: Final = 20
+"""The least pause after a tick without a change, as a multiple of its duration: it compares all notes."""
+
 LEASE_SECONDS: Final = 30.0
 """An engine that does not renew its hold on the folder for this long loses it to another one."""
 
@@ -279,12 +282,16 @@ class NotesFolder(BackgroundThread):
         if self._stopped or not self._holds:
             return
         async with aclosing(watch(self._root, logger.warning)) as ticks:
-            is_first = True  # something may have changed before watching began
+            is_first, rests_until = True, 0.0  # something may have changed before watching began
             async for is_changed in ticks:
                 if self._stopping.is_set():
                     return
+                began = time.monotonic()
+                if began < rests_until and not (is_changed or self._is_due):
+                    continue
                 self.step(is_changed=is_changed or is_first)
-                is_first = False
+                is_first, ended = False, time.monotonic()
+                rests_until = ended + min(IDLE_REST * (ended - began), RETRY_SECONDS)
                 if self._stopped:
                     return
 
