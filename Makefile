@@ -162,7 +162,7 @@ test-reference: .venv-reference/stamp
 	.venv-reference/bin/pytest tests/reference
 
 # The tests that open a store, with PostgreSQL, and the tests of features that only PostgreSQL has. Tests marked `sqlite` are left out.
-OVER_STORE = tests/store/test_store.py tests/store/test_blobs.py tests/store/test_note_updates.py tests/store/test_second_vectors.py \
+OVER_STORE = tests/store/test_store.py tests/store/test_folder_watches.py tests/store/test_blobs.py tests/store/test_note_updates.py tests/store/test_second_vectors.py \
   tests/store/test_bin.py tests/store/test_precisions.py tests/store/test_context.py tests/store/test_history.py tests/store/test_history_model.py tests/store/test_in_step.py \
   tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py tests/unit/test_page_picture.py \
   tests/unit/test_search_service.py tests/unit/test_segment.py \

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from unittest.mock import patch
 
 from bench.serving import open_model
-from kb.api.models import NoteRequest
+from kb.api.note_models import NoteRequest
 from kb.blobs.folder import FolderBlobs
 from kb.documents.new_note import NoteIntake
 from kb.ingest import note_vectors

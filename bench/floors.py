@@ -18,7 +18,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from kb.api.models import Status
+from kb.api.status_models import Status
 from kb.asgi.subapps import AppContext, SubApp, compose
 from kb_cli.server import ServeSettings, listen, run_loop, serve
 

@@ -14,7 +14,7 @@ from prometheus_client import Info
 from kb import __version__, clock
 from kb.access.keyring import FILE, Keyring, take_in
 from kb.api.errors import FilesUnavailable, ModelError, SettingError
-from kb.api.models import MAX_TAGS
+from kb.api.fields import MAX_TAGS
 from kb.documents.blob_place import bring_in, open_blobs
 from kb.documents.disk_use import DiskUse, kept_sizes, sizes
 from kb.documents.originals import Originals, queue_unread

@@ -8,8 +8,8 @@ import ipaddress
 import re
 import socket
 import tempfile
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from fnmatch import fnmatchcase
 from typing import BinaryIO, Final, cast
 
@@ -22,7 +22,7 @@ HOST: Final = re.compile(r"[a-z0-9.:_-]{1,253}")
 SECONDS: Final = 60
 MOST_REDIRECTS: Final = 5
 MOST_AT_ONCE: Final = 4
-"""Maximum number of downloads at once, each of which takes disk space; the others wait."""
+"""Maximum number of fetched files at once, each of which takes disk space; the others wait."""
 
 SIGNING: Final = re.compile(
     r"x-amz-.+|x-goog-.+|awsaccesskeyid|googleaccessid|key-pair-id|policy|signature|expires|sig|s[eprtv]|spr|sip|sk\w+"
@@ -63,16 +63,29 @@ class Fetcher:
     def is_on(self) -> bool:
         return bool(self._hosts)
 
-    async def fetch(self, url: str) -> BinaryIO:
-        """Return the content of a URL.
+    @asynccontextmanager
+    async def fetched(self, url: str) -> AsyncIterator[BinaryIO]:
+        """Yield the content of a URL, which takes disk space until the end of the block.
 
         Raises:
-            Invalid: the host is not allowed, the download fails, is too large or takes too long.
+            Invalid: the host is not allowed, the download fails or is too large, or it or others take too long.
         """
         if not self._hosts:
             raise Invalid(OFF)
         try:
-            async with asyncio.timeout(SECONDS), self._slots, AsyncExitStack() as stack:
+            async with asyncio.timeout(SECONDS):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise Invalid("url: the gateway is fetching other files. Try again later.") from None
+        try:
+            with await self._download(url) as content:
+                yield content
+        finally:
+            self._slots.release()
+
+    async def _download(self, url: str) -> BinaryIO:
+        try:
+            async with asyncio.timeout(SECONDS), AsyncExitStack() as stack:
                 client = await stack.enter_async_context(httpx2.AsyncClient(timeout=SECONDS, trust_env=False))
                 for _ in range(MOST_REDIRECTS + 1):
                     request = await self._request(client, url)

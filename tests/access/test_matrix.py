@@ -111,7 +111,7 @@ def right_of(route):
 
 def send(url, method, path, token):
     """The answer to a call about things that are not there."""
-    path = path.format(document_id=10**9, job_id=10**9, number=1, name="nobody", watch_id="0" * 32)
+    path = path.format(document_id=10**9, other_id=10**9, job_id=10**9, number=1, name="nobody", watch_id="0" * 32)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     return httpx2.request(method, f"{url}{path}", headers=headers, json={} if method != "GET" else None)
 

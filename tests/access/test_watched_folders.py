@@ -32,7 +32,7 @@ def test_a_limited_key_watches_within_its_limit_only(admin, planner):
         assert planner(method, f"folders/watches/{path}", json=body).status_code == 404
     elsewhere = {"prefix": "/elsewhere/", "machine": "m"}
     assert planner("PUT", f"folders/watches/{uuid4().hex}", json=elsewhere).status_code == 404
-    seen = planner.ok("POST", "folders/seen", json={"watches": [{"id": inside}, {"id": outside}]})
+    seen = planner.ok("POST", "folders/seen", json={"machine": "m", "watches": [{"id": inside}, {"id": outside}]})
     assert [each["id"] for each in seen["watches"]] == [inside]
     assert {inside, outside} <= {each["watch"]["id"] for each in admin.ok("GET", "folders")["folders"] if each["watch"]}
 

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
 
-from kb.api import models
+from kb.api import fields
 from kb.client import client
 from kb_cli.commands.jobs import Status
 from kb_cli.main import COMMANDS, LazyCommands
@@ -36,8 +36,8 @@ def test_help_reads_as_it_was_read(outside, command):
 
 
 def test_the_states_of_jobs_are_the_engines():
-    assert get_args(Status) == get_args(models.JobStatus)
-    assert set(client.ENDED) == models.ENDED
+    assert get_args(Status) == get_args(fields.JobStatus)
+    assert set(client.ENDED) == fields.ENDED
 
 
 @pytest.mark.parametrize(

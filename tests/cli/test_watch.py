@@ -42,8 +42,7 @@ def kb(home, outside):
 @pytest.fixture
 def watched(kb, folder, tag):
     """The folder, watched under the name of this test's tag until the test ends."""
-    added = kb("watch", "add", folder, "--as", tag, "--delete")
-    assert (added.returncode, added.stderr) == (0, "")
+    assert kb("watch", "add", folder, "--as", tag, "--delete").returncode == 0
     yield folder
     kb("watch", "remove", tag)
 
@@ -171,6 +170,15 @@ def test_the_same_folder_again_changes_its_options(kb, watched, tag):
     assert (other.returncode, f"already watches {watched} as {tag}" in other.stderr) == (2, True)
 
 
+def test_two_commands_at_once_leave_one_record_that_can_be_removed(kb, folder, tag):
+    both = [kb.start("watch", "add", folder, "--as", tag) for _ in range(2)]
+    assert [command.wait() for command in both] == [0, 0]
+    assert [each["path"] for each in kb.json("watch", "list")["unknown"] if each["path"] == str(folder)] == []
+    assert row(kb, tag)
+    kb("watch", "remove", tag)
+    assert row(kb, tag) is None
+
+
 def test_a_folder_in_or_around_a_watched_one_is_refused(kb, watched, tag):
     inside, around = kb("watch", "add", watched / "deep"), kb("watch", "add", watched.parent)
     assert (inside.returncode, f"as a part of {watched}" in inside.stderr) == (2, True)
@@ -201,8 +209,8 @@ def test_a_child_that_is_killed_is_started_again_and_one_whose_engine_is_killed_
     places = {"HOME": str(outside.folder), "XDG_CONFIG_HOME": str(outside.folder / "config")}
     with start_server(outside.folder / "data", **places) as server:
         kb = Shell(outside.folder, outside.environment | {"KB_ENGINE_URL": server.url})
-        assert kb("watch", "add", folder, "--as", tag).stderr == ""
-        first = child_of(server.process.pid)
+        assert kb("watch", "add", folder, "--as", tag).returncode == 0
+        first = eventually("it has begun", lambda: child_of(server.process.pid))
         os.kill(first, signal.SIGKILL)
         second = eventually(
             "there is another", lambda: child_of(server.process.pid), lambda pid: pid not in (None, first)
@@ -300,6 +308,7 @@ def kb_api(engine, path, body):
         (("list", "x"), "Give 'add'"),
         (("list", "--delete"), "are only for 'add'"),
         (("list", "--yes"), "--yes is only for 'now'"),
+        (("add", ".", "--as", " "), "The name after --as is empty"),
         (("add", "nowhere"), "does not exist"),
         (("add", "file.txt"), "is a file. To add it, use 'kb add'"),
         (("now", "nowhere"), "does not watch nowhere"),

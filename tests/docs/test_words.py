@@ -12,7 +12,7 @@ import pytest
 import kb
 import kb_cli
 import kb_mcp
-from kb.api.models import MAX_TAG_CHARS, MAX_TAGS, NOTE
+from kb.api.fields import MAX_TAG_CHARS, MAX_TAGS, NOTE
 from kb.asgi.subapps import choose, installed
 from kb.formats.registry import FORMATS
 from kb.parser.sandbox import Limits

@@ -11,8 +11,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from kb.api.document_models import DocumentWithChunks
 from kb.api.errors import Invalid
-from kb.api.models import DocumentWithChunks, SearchReply
+from kb.api.search_models import SearchReply
 from kb.client.client import EngineClient
 from kb.routes.openapi import read_examples
 from kb.routes.thread_route import MANY, rendered

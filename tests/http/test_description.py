@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 import httpx2
 import pytest
 
-from kb.api import folder_models, key_models, models, overview_models, settings_models
+import kb.api
 from kb.routes.openapi import read_examples
+
+MODELS = [f"kb.api.{found.name}" for found in iter_modules(kb.api.__path__) if found.name.endswith("_models")]
 
 ROUTES = """
 search     POST    /search
@@ -113,11 +118,7 @@ def test_every_body_has_an_example(description, operations):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_what_it_is_an_example_of(name):
-    model = next(
-        getattr(module, name)
-        for module in (models, folder_models, key_models, overview_models, settings_models)
-        if hasattr(module, name)
-    )
+    model = next(getattr(module, name) for module in map(import_module, MODELS) if hasattr(module, name))
     assert model.model_validate(EXAMPLES[name]).model_dump(exclude_unset=True, mode="json") == EXAMPLES[name]
 
 

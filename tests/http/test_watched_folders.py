@@ -36,7 +36,11 @@ def test_a_folder_is_watched_asked_for_reported_and_ended(engine, claimed):
     asked = {"prefix": place["prefix"], "machine": "m1", "tags": ["a"], "delete": True}
     assert engine.ok("PUT", f"folders/watches/{id_}", json=asked)["watch"]["state"] == "new"
     answer = engine.ok("POST", f"folders/watches/{id_}/sync")["watch"]
-    seen = engine.ok("POST", "folders/seen", json={"watches": [{"id": id_}, {"id": uuid4().hex}]})
+    running = {"machine": "m1", "watches": [{"id": id_}, {"id": uuid4().hex}]}
+    assert engine.ok("POST", "folders/seen", json=running | {"machine": "m2"}) == {"watches": []}, (
+        "a copy of the record"
+    )
+    seen = engine.ok("POST", "folders/seen", json=running)
     assert seen == {"watches": [{"id": id_, "asked_at": answer["asked_at"]}]}
     report = {"result": {"files": 2, "added": 2}, "answers": answer["asked_at"]}
     done = engine.ok("POST", f"folders/watches/{id_}/report", json=report)["watch"]
@@ -44,7 +48,7 @@ def test_a_folder_is_watched_asked_for_reported_and_ended(engine, claimed):
     assert watch_of(engine, place["prefix"]) == done
     assert engine.ok("DELETE", f"folders/watches/{id_}")["watch"] is None
     assert engine("DELETE", f"folders/watches/{id_}").status_code == 404
-    assert engine.ok("POST", "folders/seen", json={"watches": [{"id": id_}]}) == {"watches": []}
+    assert engine.ok("POST", "folders/seen", json=running) == {"watches": []}
 
 
 @pytest.mark.parametrize(
@@ -58,8 +62,8 @@ def test_a_folder_is_watched_asked_for_reported_and_ended(engine, claimed):
         ("POST", f"folders/watches/{'a' * 32}/report", {"result": {"files": 1, "unknown": 1}}),
         ("POST", f"folders/watches/{'a' * 32}/report", {"result": {"files": 1, "kept": ["x"] * 21}}),
         ("POST", f"folders/watches/{'a' * 32}/report", {"error": ""}),
-        ("POST", "folders/seen", {"watches": [{"id": "x"}]}),
-        ("POST", "folders/seen", {"watches": [{"id": "a" * 32}] * 1001}),
+        ("POST", "folders/seen", {"machine": "m", "watches": [{"id": "x"}]}),
+        ("POST", "folders/seen", {"machine": "m", "watches": [{"id": "a" * 32}] * 1001}),
     ],
 )
 def test_a_request_that_makes_no_sense_is_refused(engine, method, path, body):
@@ -73,6 +77,6 @@ def test_an_unknown_watch_is_not_found(engine, path):
 
 
 def test_that_programs_run_is_not_in_the_log(server, engine):
-    engine.ok("POST", "folders/seen", json={"watches": []})
+    engine.ok("POST", "folders/seen", json={"machine": "m", "watches": []})
     httpx2.get(f"{server.url}/healthz")
     assert "route=/api/v1/folders/seen status=200" not in server.log.read_text()

@@ -108,10 +108,10 @@ async def done(client, accepted):
 
 
 async def noted(client, **note):
-    """The answer for a note that is found within the second of waiting. The note is sent until this happens."""
+    """The answer for a note that is stored at once, as soon as its vectors exist. The note is sent until this happens."""
     for _ in range(20):
         accepted = await call(client, "kb_addnote", **note)
+        await done(client, accepted)
         if "document_id" in accepted:
             return accepted
-        await done(client, accepted)
     raise TimeoutError

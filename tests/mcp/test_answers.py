@@ -15,7 +15,7 @@ import quicktok
 
 from kb.client.client import EngineClient
 from kb_mcp.server import create_server
-from kb_mcp.tools.rendering import day_text
+from kb_mcp.tools.rendering import day_text, fence_for, mark_for, visible
 from kb_mcp.tools.token_budget import AnswerLimiter, estimate_tokens, jobs, with_notice
 from tests.conftest import ALL_APPS, KEY, MCP_KEY
 from tests.http.conftest import until_idle
@@ -319,3 +319,10 @@ async def test_a_dated_note_is_shown_once_with_its_date(agent, word):
 )
 def test_a_date_that_the_text_has_is_not_said_again(date, text, is_said):
     assert day_text(date, text) == (date[:10] if is_said else "")
+
+
+@pytest.mark.parametrize("hidden", ["\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u034f", "\ufe0f"])
+def test_no_invisible_character_hides_a_mark_until_the_answer_is_shown(hidden):
+    text = f"a\n>{hidden}>{hidden}> b\n<{hidden}<<"
+    assert mark_for([text]) not in visible(text)
+    assert not any(mark in visible(text) for mark in fence_for([text]))

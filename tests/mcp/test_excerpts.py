@@ -49,13 +49,13 @@ async def test_the_first_results_are_whole_and_the_later_ones_are_excerpts(agent
     assert answer.count("the pilot sighted the lighthouse of Skagen.") == 10
     assert answer.count(FILLER.strip()) == WHOLE_RESULTS * 10
     assert answer.count("\n…On day ") == 10 - WHOLE_RESULTS
-    assert answer.endswith(">>> sentences left out at …; all=true shows them.")
+    assert answer.endswith(">>> Sentences left out at …; all=true shows them.")
     found = result.structured_content["results"]
     assert all(each["text"].count(FILLER.strip()) == 10 for each in found)
 
 
-@pytest.mark.parametrize("more", [{"all": True}, {"top": 11}])
-async def test_passages_are_whole_if_the_agent_asks_for_all(agent, logbooks, more):
+@pytest.mark.parametrize("more", [{"all": True}, {"top": 11}, {"sort": "recent"}])
+async def test_passages_are_whole_if_the_agent_asks_for_all_or_the_last_may_be_the_best(agent, logbooks, more):
     result = await agent.call_tool("kb_search", QUESTION | more)
     assert result.content[0].text.count(FILLER.strip()) == 100
     assert not any("shown" in each for each in result.structured_content["results"])

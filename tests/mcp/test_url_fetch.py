@@ -10,6 +10,7 @@ import threading
 import pytest
 from fastmcp import Client
 
+from kb.api.errors import Invalid
 from kb_mcp.url_fetch import MOST_AT_ONCE, Fetcher, public_url
 from tests.conftest import KEY
 from tests.mcp.conftest import call, done, refusal
@@ -75,6 +76,11 @@ def slow_site():
     server.server_close()
 
 
+async def content_of(fetcher, url):
+    async with fetcher.fetched(url) as file:
+        return file.read()
+
+
 @pytest.fixture
 def gateway_with(start_gateway, server):
     def start(hosts, **more):
@@ -118,10 +124,8 @@ async def test_a_file_is_added_by_its_url(gateway_with, site, word):
     ],
 )  # fmt: skip
 async def test_private_addresses_and_other_schemes_are_refused(address):
-    from kb.api.errors import Invalid
-
     with pytest.raises(Invalid, match=r"^url: (give an http|.* has a private address)"):
-        await Fetcher(["*"], 1 << 20).fetch(address)
+        await content_of(Fetcher(["*"], 1 << 20), address)
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8"])
@@ -135,10 +139,8 @@ def test_public_addresses_are_allowed(address):
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".example", "a..example", "①②⑦.0.0.1", "x" * 300 + ".example"])
 async def test_an_impossible_host_is_refused(host):
-    from kb.api.errors import Invalid
-
     with pytest.raises(Invalid, match=r"^url: "):
-        await Fetcher(["*"], 1 << 20).fetch(f"http://{host}/")
+        await content_of(Fetcher(["*"], 1 << 20), f"http://{host}/")
 
 
 @pytest.mark.parametrize(
@@ -151,8 +153,6 @@ async def test_an_impossible_host_is_refused(host):
     ],
 )
 async def test_a_server_cannot_speak_as_kb_in_an_error(answer):
-    from kb.api.errors import Invalid
-
     async def serve(_, writer):
         writer.write(answer)
         await writer.drain()
@@ -161,18 +161,17 @@ async def test_a_server_cannot_speak_as_kb_in_an_error(answer):
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(Invalid) as refused:
-            await Fetcher(["127.0.0.1"], 1 << 20).fetch(f"http://127.0.0.1:{port}/")
+            await content_of(Fetcher(["127.0.0.1"], 1 << 20), f"http://127.0.0.1:{port}/")
     assert "obey" not in refused.value.detail
 
 
 async def test_a_wildcard_does_not_allow_a_name_with_a_private_address(site):
-    from kb.api.errors import Invalid
-
     port = site.rpartition(":")[2]
     with pytest.raises(Invalid, match="localhost has a private address"):
-        await Fetcher(["*"], 1 << 20).fetch(f"http://localhost:{port}/")
-    with await Fetcher(["localhost"], 1 << 20).fetch(f"http://localhost:{port}/") as file:
-        assert file.read().startswith(b"The lighthouse")
+        await content_of(Fetcher(["*"], 1 << 20), f"http://localhost:{port}/")
+    assert (await content_of(Fetcher(["localhost"], 1 << 20), f"http://localhost:{port}/")).startswith(
+        b"The lighthouse"
+    )
 
 
 async def test_by_default_nothing_is_fetched_and_the_parameter_is_not_listed(agent, site):
@@ -184,25 +183,36 @@ async def test_by_default_nothing_is_fetched_and_the_parameter_is_not_listed(age
 async def test_only_some_downloads_run_at_once_and_the_others_wait(slow_site):
     url, waiting, gate = slow_site
     fetcher = Fetcher(["127.0.0.1"], 1 << 20)
-    downloads = [asyncio.create_task(fetcher.fetch(f"{url}/{number}")) for number in range(MOST_AT_ONCE + 3)]
+    downloads = [asyncio.create_task(content_of(fetcher, f"{url}/{number}")) for number in range(MOST_AT_ONCE + 3)]
     await eventually_async("the first downloads run", lambda: len(waiting) == MOST_AT_ONCE)
     gate.set()
-    for content in await asyncio.gather(*downloads):
-        with content:
-            assert content.read() == b"The lighthouse opens at nine."
+    assert set(await asyncio.gather(*downloads)) == {b"The lighthouse opens at nine."}
+
+
+async def test_a_file_counts_until_the_engine_has_it(slow_site, monkeypatch):
+    url, _, gate = slow_site
+    gate.set()
+    monkeypatch.setattr("kb_mcp.url_fetch.SECONDS", 0.5)
+    fetcher = Fetcher(["127.0.0.1"], 1 << 20)
+    async with contextlib.AsyncExitStack() as stack:
+        for number in range(MOST_AT_ONCE):
+            await stack.enter_async_context(fetcher.fetched(f"{url}/{number}"))
+        with pytest.raises(Invalid, match="is fetching other files"):
+            await content_of(fetcher, f"{url}/more")
+    assert await content_of(fetcher, f"{url}/more")
 
 
 async def test_a_download_that_is_cancelled_makes_room_for_others(slow_site):
     url, waiting, gate = slow_site
     fetcher = Fetcher(["127.0.0.1"], 1 << 20)
     for number in range(MOST_AT_ONCE + 1):
-        download = asyncio.create_task(fetcher.fetch(f"{url}/{number}"))
+        download = asyncio.create_task(content_of(fetcher, f"{url}/{number}"))
         await eventually_async("the download runs", lambda number=number: len(waiting) > number)
         download.cancel()
         with pytest.raises(asyncio.CancelledError):
             await download
     gate.set()
-    (await fetcher.fetch(f"{url}/last")).close()
+    assert await content_of(fetcher, f"{url}/last")
 
 
 SIGNED = {

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from kb.client.client import EngineClient
-from kb_mcp.tools.weaker_results import without_weaker
+from kb_mcp.tools.weaker_results import left_out_text, without_weaker
 from tests.conftest import KEY
 from tests.http.conftest import until_idle
 from tests.mcp.conftest import call, noted
@@ -89,3 +89,16 @@ def test_what_stays(results, kept):
     shown = without_weaker({"results": results}, 2)
     assert [each["document_id"] for each in shown["results"]] == kept
     assert shown["weaker"] == len(results) - len(kept)
+
+
+@pytest.mark.parametrize(
+    ("weaker", "has_excerpts", "said"),
+    [
+        (0, False, ""),
+        (1, False, "1 weaker result left out; all=true shows them."),
+        (2, True, "2 weaker results left out, and sentences at …; all=true shows them."),
+        (0, True, "Sentences left out at …; all=true shows them."),
+    ],
+)
+def test_an_answer_says_what_it_leaves_out(weaker, has_excerpts, said):
+    assert left_out_text(weaker, has_excerpts=has_excerpts) == said

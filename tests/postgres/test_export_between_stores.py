@@ -35,7 +35,7 @@ from kb.settings import Settings
 from kb.store.open import open_store as opened
 from kb.store.postgres import opening
 from kb.store.postgres.store import PostgresStore
-from kb.store.rows import Author, Filter, NamedKey, NewJob, Retention
+from kb.store.rows import Author, Filter, NamedKey, NewJob, Retention, SyncedFolder
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import Instruments
@@ -79,6 +79,18 @@ if ending.is_alive():  # it was through before
 """Ends itself so long after it has told so many times how far it is."""
 
 
+FOLDER = SyncedFolder(
+    "vault/",
+    "one",
+    "lamp",
+    "/home/ada/vault",
+    "{}",
+    "2026-01-01T00:00:00.000Z",
+    f'{{"id":"{"a" * 32}","tags":[],"delete":true}}',
+)
+"""A folder that a program watches."""
+
+
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
     """The folder of a knowledge base in a file."""
@@ -89,6 +101,8 @@ def template(tmp_path_factory):
             tx.history.keep(9, Author("anna", operation_key="tidy"))
             tx.documents.change_tags(9, add=["tidied"], remove=[])
             tx.folders.leave_out("/letters/draft.md")
+            tx.folders.put(FOLDER)
+            tx.folders.set_watch(FOLDER.prefix, FOLDER.watch)
     KeyFile(settings.data_dir / FILE).add(KEY)
     return settings.data_dir
 
@@ -163,6 +177,9 @@ def test_all_of_it_goes_to_postgresql_and_back_and_is_found_alike(filled, in_pos
         plans = [plan(store, Scope(find_operation(store, None, Caller("anna")))).steps for store in (one, other, last)]
         assert len(plans[0]) == 1
         assert plans[0] == plans[1] == plans[2]
+        for store in (one, other, last):
+            with store.read() as tx:
+                assert FOLDER in tx.folders.all()
 
 
 def test_what_comes_later_gets_ids_above_all_that_were_given(filled, in_postgres, in_file, tmp_path):

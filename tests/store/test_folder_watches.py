@@ -9,6 +9,7 @@ import pytest
 from kb.api.errors import FolderTaken, NotFound
 from kb.api.folder_models import SyncReport, WatchReport, WatchRequest
 from kb.documents import folder_watches
+from kb.maintenance.export_lines import ROW_LINES
 from kb.routes.folders import claim
 from kb.store import rows
 from kb.store.rows import SyncedFolder
@@ -105,8 +106,10 @@ def test_a_round_keeps_the_watch_and_another_machine_ends_it(store):
     claimed(store)
     begun(store)
     claimed(store)
-    claimed(store, path="/home/ada/vault")
     assert shown(store).id == ID
+    claimed(store, path="/home/ada/moved", take_over=True)
+    assert shown(store).id == ID, "the folder has moved on its machine"
+    claimed(store, path="/home/ada/vault", take_over=True)
     with pytest.raises(FolderTaken, match="/home/ada/vault on lamp"):
         begun(store, OTHER, machine="two")
     claimed(store, machine="two", take_over=True)
@@ -149,3 +152,9 @@ def test_what_no_version_of_kb_wrote_is_no_watch(store, text):
 def test_a_long_error_is_shortened():
     outcome = WatchReport(error="x" * 5000)
     assert (len(outcome.error), outcome.error[-1]) == (2000, "…")
+
+
+def test_an_export_of_an_earlier_version_has_folders_without_a_watch():
+    line = {"prefix": "vault/", "machine": "one", "host": "lamp", "path": "/vault", "mounts": "{}"}
+    read = ROW_LINES["folders.jsonl"].model_validate(line | {"at": "2026-01-01T00:00:00.000Z"})
+    assert read.model_dump()["watch"] is None

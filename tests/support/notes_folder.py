@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kb.api.errors import Occupied
-from kb.api.models import NoteRequest
+from kb.api.note_models import NoteRequest
 from kb.blobs.folder import FolderBlobs
 from kb.documents.delete import delete
 from kb.documents.edit import Edit

@@ -124,6 +124,7 @@ PACKED = message(
 
 
 SAMPLES = {
+    "door.png": b"\x89PNG\r\n\x1a\n" + bytes(20),
     "code.py": b"def f():\n    return 1\n",
     "table.csv": b"Name;Born\nAnn;2000\n",
     "word.docx": document(b"<w:p xmlns:w='w'><w:r><w:t>One</w:t></w:r></w:p>"),

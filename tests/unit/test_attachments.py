@@ -300,7 +300,6 @@ def test_message_and_attachments_are_written_together_or_not_at_all(tmp_path, em
 def test_a_message_keeps_its_attachments_if_a_later_one_of_the_same_batch_cannot_be_written(
     tmp_path, embedder, staging, monkeypatch
 ):
-    monkeypatch.setattr("kb.worker.job.WRITTEN_AT_LEAST", 1)
     monkeypatch.setattr("kb.store.sqlite.store.SqliteStore.has_urgent", True)
     with sqlite(tmp_path) as store, store.write() as tx:
         for path, attached in (("/l", "a.txt"), ("/m", "b.txt")):

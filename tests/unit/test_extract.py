@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import Unreadable
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.formats.containers.ole import OLE_SIGNATURE
 from kb.formats.detect import detect
+from kb.formats.extract import extract
 from kb.formats.readers.json import read as read_json
 from kb.formats.registry import FORMATS
 from kb.formats.text.extracted import Section
@@ -101,8 +102,6 @@ def test_the_content_says_what_a_file_is_and_the_name_decides_between_kinds_of_t
         ("\ufeff\u200b\n".encode(), "a.md", "the file contains no text"),
         (b"<html><body></body></html>", "a.html", "the page contains no text"),
         (b"<html><script>app()</script></html>", "a.html", "the page contains no text"),
-        (PNG, "a.png", r"it is an image \(image/png\)"),
-        (PNG, "a.txt", r"it is an image \(image/png\)"),
         (sound(), "a.wav", r"it is a sound recording \(audio/"),
         (gzip.compress(b"text"), "a.txt.gz", "it is an archive or compressed file"),
         (b"\x7fELF\2\1\1" + bytes(99), "a", "it is a program"),
@@ -136,6 +135,12 @@ def test_the_content_says_what_a_file_is_and_the_name_decides_between_kinds_of_t
 def test_a_file_that_gives_no_text_fails_with_a_reason_in_plain_words(data, filename, reason):
     with pytest.raises(Unreadable, match=reason):
         read(data, filename)
+
+
+@pytest.mark.parametrize("name", ["kiln door.png", "kiln door.txt", "folder/kiln door.png"])
+def test_a_picture_has_its_name_as_text(name):
+    doc_type, extracted = extract(PNG, name)
+    assert (doc_type, extracted.text) == ("image", f"{name.removeprefix('folder/')}\n")
 
 
 def test_a_parser_that_panics_is_a_reason_like_any_other():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from kb.api.errors import Unreadable
-from kb.api.models import DocumentsCursor, JobsCursor
+from kb.api.fields import DocumentsCursor, JobsCursor
 from kb.formats.detect import detect
 from kb.formats.extract import extract
 from kb.formats.readers.front_matter import front_matter, inline_tags

@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from kb.api.models import NoteRequest
+from kb.api.note_models import NoteRequest
 from kb.api.stream_safe import composed, stream_safe
 from kb.ingest.draft import first_line
 from kb.search.query import Query

@@ -52,7 +52,10 @@ def show(text, **about):
             '<a href="../d/9"><img src="../d/9/picture" alt="door.png" width="300" loading="lazy"></a>',
         ),
         ("![A door](img/door.png)", '<a href="../d/9"><img src="../d/9/picture" alt="A door" loading="lazy"></a>'),
-        ("![[policy.pdf#page=3]]", '<img src="../d/8/pages/3.png" alt="policy.pdf#page=3" loading="lazy">'),
+        (
+            "![[policy.pdf#page=3]]",
+            '<a href="../d/8?page=3"><img src="../d/8/pages/3.png" alt="policy.pdf &gt; page=3" loading="lazy">',
+        ),
         ("![[Unknown.png|300]]", '<span class="wiki">Unknown.png</span>'),
         ("==very **hot**==", '<mark class="pen">very <strong>hot</strong></mark>'),
         ("a == b and c == d", "<p>a == b and c == d</p>"),
@@ -133,6 +136,76 @@ def test_a_note_is_shown_where_it_is_embedded_but_nothing_inside_it():
     assert "Hard." not in block
     assert "id=" not in show("![[Bricks]]", embedded=embedded)  # ids belong to the page's own text
     assert 'class="embed"' not in show("text ![[Bricks]] text", embedded=embedded)
+
+
+BLOCKS = """First. ^first
+
+| a |
+|---|
+| 1 |
+
+^table
+
+```py
+code
+```
+^code
+
+> [!tip] Callout
+> body
+
+^callout
+
+- one
+- two ^item
+- three
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "inside", "outside"),
+    [
+        ("first", "First.", "body"),
+        ("table", "<td>1</td>", "First."),
+        ("code", "code\n</code>", "<td>"),
+        ("callout", "look-tip", "three"),
+        ("item", "<li>two</li>", "three"),
+    ],
+)
+def test_a_block_of_any_kind_is_embedded_by_its_id(name, inside, outside):
+    links = {f"N#^{name}": Destination(5, "N")}
+    for text in (f"![[N#^{name}]]", f"- ![[N#^{name}]]", f"> ![[N#^{name}]]", f"![](N#^{name})"):
+        html = str(rendered(text, Surroundings(links=links, embedded={5: (BLOCKS, Surroundings())})))
+        assert html.count('class="embed"') == 1
+        assert inside in html
+        assert outside not in html
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        (
+            "from $125K → $108K, ~$45-95, **$4,472** or \\$5",
+            "from $125K → $108K, ~$45-95, <strong>$4,472</strong> or $5",
+        ),
+        ("$20/user/month (7 users = $1680/year)", "$20/user/month (7 users = $1680/year)"),
+        ("![[door.png|The door|300]]", 'alt="The door" width="300"'),
+        ("<u>a **b**</u> <kbd>X</kbd>", "<u>a <strong>b</strong></u> <kbd>X</kbd>"),
+        ("<u onclick=x>a</u> <u>b", "<p>&lt;u onclick=x&gt;a&lt;/u&gt; &lt;u&gt;b</p>"),
+        ("Rua Um\nLisboa", "<p>Rua Um<br />\nLisboa</p>"),
+        (f"{'a long line ' * 6}\nand more", "a long line\nand more"),
+        (
+            "---\r\na: 1\r\n# not a field\r\nb: |\r\n  one\r\n  two\r\n---\r\nText",
+            "<dt>b</dt><dd>one, two</dd></dl><p>Text",
+        ),
+        ("- item ^id\n- other", '<li>item<span id="b-id"></span></li>'),
+        ("> [!a]\n> > [!b]\n\n> [!c]", '</div>\n</div>\n<div class="callout look-note"><p class="of">C</p>'),
+        ("- item\n  > [!warning] In a list\n  > body", '<li>item<div class="callout look-care">'),
+        ("## Ünï: 🙂 `x_y`", '<h2 id="h-ünï--x_y">'),
+    ],
+)
+def test_the_habits_of_other_programs_are_read(text, html):
+    assert html in show(text)
 
 
 def chunk(index, text, line):
@@ -237,7 +310,22 @@ def repeated(text, size=200_000):
                     "- [ ] x\n",
                     "`a``b```",
                 ),
-                *("![a](b) ", "a ^b\n\n", "![[a]]\n", "==[[a]]%%x%%$a$", "> > [!note]- x\n", "[a](", "---\n", "a: b\n"),
+                *(
+                    "<b>",
+                    "<b>a</b>",
+                    "<b>a",
+                    "![](a) ",
+                    "![[a]](",
+                    "- ![[a]]\n",
+                    "![a](b) ",
+                    "a ^b\n\n",
+                    "![[a]]\n",
+                    "==[[a]]%%x%%$a$",
+                    "> > [!note]- x\n",
+                    "[a](",
+                    "---\n",
+                    "a: b\n",
+                ),
             ),
         ),
         "> " * 10_000 + "deep",

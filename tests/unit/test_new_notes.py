@@ -12,7 +12,8 @@ import pytest
 
 from kb.access.restricted_store import CallerStore
 from kb.api.errors import AlreadyReplaced, Forbidden, JobDone, KeyReused, ModelChanged, NotRetryable
-from kb.api.models import ENDED, NoteRequest
+from kb.api.fields import ENDED
+from kb.api.note_models import NoteRequest
 from kb.api.rights import Caller, Limit
 from kb.blobs.folder import FolderBlobs
 from kb.documents import alike

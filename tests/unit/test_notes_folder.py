@@ -574,3 +574,73 @@ def test_properties_written_anew_by_an_editor_make_no_version(kept):
     kept.settle()
     assert len(kept.history(note)) == 1
     assert "tags:\n  - a b\n" in file.read_text()
+
+
+def test_a_renamed_folder_moves_all_its_notes_and_deletes_none(kept):
+    notes = [kept.add(f"text {number}", source_path=f"old/{number}.md") for number in range(10)]
+    kept.settle()
+    (kept.root / "old").rename(kept.root / "new")
+    assert kept.settle().withheld == []
+    assert [kept.note(note).source_path for note in notes] == [f"new/{number}.md" for number in range(10)]
+    assert kept.binned() == set()
+
+
+def test_a_rename_that_updates_the_links_in_other_notes_keeps_them_all(kept):
+    """As Obsidian does it: one file moves, and the files that link to it change."""
+    target = kept.add("The kiln.", source_path="Kiln.md")
+    others = [kept.add(f"See [[Kiln]] {number}.", source_path=f"{number}.md") for number in range(3)]
+    kept.settle()
+    (kept.root / "Kiln.md").rename(kept.root / "Furnace.md")
+    for other in others:
+        file = kept.file(other)
+        file.write_text(file.read_text().replace("[[Kiln]]", "[[Furnace]]"))
+    kept.settle()
+    assert kept.note(target).source_path == "Furnace.md"
+    assert [kept.text(other) for other in others] == [f"See [[Furnace]] {number}." for number in range(3)]
+
+
+def test_a_new_note_that_is_named_before_it_is_written_is_one_note(kept):
+    """As an editor creates it: an empty file, a name, then the text in parts."""
+    kept.write("Untitled.md", "")
+    kept.settle()
+    (kept.root / "Untitled.md").rename(kept.root / "Boat.md")
+    kept.settle()
+    for text in ("P", "Paint", "Paint it"):
+        (kept.root / "Boat.md").write_text(text)
+        kept.settle()
+    assert list(kept.notes().values()) == ["Paint it"]
+
+
+def test_the_copy_that_a_cloud_drive_makes_is_a_note_of_its_own_and_both_can_be_edited(kept):
+    note = kept.add("text", source_path="Note.md")
+    kept.settle()
+    kept.write("Note 2.md", kept.file(note).read_bytes().replace(b"text", b"text of the other machine"))
+    kept.settle()
+    assert kept.text(note) == "text"
+    assert sorted(kept.notes().values()) == ["text", "text of the other machine"]
+
+
+def test_a_folder_that_is_a_link_is_followed(at_once, make_store, embedder, tmp_path):
+    for name in ("data/staging", "real"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "notes").symlink_to(tmp_path / "real")
+    with make_store() as store:
+        kept = KeptFolder(store, embedder, tmp_path / "notes", tmp_path / "data")
+        kept.add("text", source_path="x.md")
+        kept.settle()
+        assert (tmp_path / "real" / "x.md").read_text().endswith("text")
+        kept.write("y.md", "by hand")
+        kept.settle()
+        assert sorted(kept.notes().values()) == ["by hand", "text"]
+
+
+def test_a_folder_takes_the_place_of_a_file(kept):
+    """A note called `a.md`, and one whose path has a folder of that name."""
+    kept.add("one", source_path="a.md")
+    kept.settle()
+    two = kept.add("two", source_path="a.md/b.md")
+    assert kept.settle().problems == []
+    assert sorted(kept.files()) == ["a.md", f"b-{two}.md"]
+    kept.start()
+    kept.settle()
+    assert kept.note(two).source_path == "a.md/b.md"

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import random
 import re
+import time
 from contextlib import contextmanager
 from unicodedata import normalize
 
+import numpy as np
 import pytest
 
 from kb.api.errors import KbError
 from kb.ingest import note_vectors
 from kb.notes_folder import disk, incoming, outgoing
 from kb.notes_folder.file_text import own_fields, parsed
+from kb.store.rows import ChunkPosition, Content, NewChunk
 from tests.support.notes_folder import KeptFolder
 
 WORD = re.compile(r"w\d+")
@@ -435,3 +438,30 @@ def start_again(kept):
     note, _ = kept.add(TEXT, source_path="a/x.md"), kept.add("another")
     kept.settle()
     return note
+
+
+@pytest.mark.long
+def test_10000_notes_are_written_read_by_no_start_and_an_edit_is_found_within_2_seconds_of_work(kept, monkeypatch):
+    number = 10_000
+    vectors = np.random.default_rng(1).standard_normal((number, 384)).astype(np.float32)
+    for start in range(0, number, 500):
+        with kept.store.write() as tx:
+            for each in range(start, start + 500):
+                text = f"Note {each} of many.\n" * 20
+                chunk = NewChunk(text, "", ChunkPosition(1, 20, 0, len(text)))
+                tx.documents.add(
+                    Content("note", f"Note {each}", f"hash {each}", [chunk], vectors[each : each + 1]), None, []
+                )
+    kept.settle()
+    assert len(kept.files()) == number
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "read", None)
+        kept.start()
+        kept.settle()
+    file = kept.file(5000)
+    file.write_text(file.read_text().replace("of many", "of few", 1))
+    began = time.process_time()
+    for _ in range(2):
+        kept.folder.step()
+    assert time.process_time() - began < 2
+    assert kept.text(5000).startswith("Note 4999 of few.")

@@ -15,7 +15,7 @@ from threading import Event
 import pytest
 
 from kb.api.errors import NotFound, Unconfirmed
-from kb.api.models import FileRequest
+from kb.api.job_models import FileRequest
 from kb.blobs.folder import FolderBlobs, KeptFiles
 from kb.blobs.protocol import kept_as
 from kb.documents.disk_use import FRESH_SECONDS, MOST_SECONDS, DiskUse, sizes

@@ -13,7 +13,8 @@ from docx.shared import Inches
 from PIL import Image
 
 from kb.api.errors import OutOfReach, Unreadable
-from kb.formats.ocr_text import has_words, is_picture
+from kb.formats.ocr_text import has_words
+from kb.formats.text.external_types import is_picture
 from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx2
 import pytest
 from lxml import html
+from selenium.webdriver.common.by import By
 
 from tests.conftest import ALL_APPS, ROOT
 from tests.support.eventually import eventually
@@ -64,7 +67,7 @@ def test_links_lead_to_documents_and_those_documents_lead_back(notes):
     assert found["Bricks > Prices"] == f"{found['Bricks']}#h-prices"
     assert found["the insurer"] == f"{url}/d/{ids['House/Insurance.md']}"
     assert found["#projects/kiln"].endswith("/documents?tag=projects%2Fkiln")
-    assert "The old chimney" in [each.text for each in classed(kiln, "missing")]
+    assert [each.text for each in classed(kiln, "missing")] == ["The old chimney"]
     back = links(page(notes, "Projects/Bricks.md"), "backlinks")
     assert back == {"Kiln rebuild": f"{url}/d/{ids['Projects/Kiln rebuild.md']}"}
     assert "[[" not in classed(page(notes, "Projects/Bricks.md"), "backlinks")[0].text_content()
@@ -112,6 +115,53 @@ def test_a_picture_is_shown_in_a_sandbox_and_nothing_else_is_a_picture(browser, 
     browser.expected = ("sandboxed", "Content Security Policy", "favicon")
     browser.get(f"{url}/d/{ids['attachments/flue.svg']}/picture")
     assert browser.execute_script("return window.hurt") is None
+
+
+def test_a_picture_is_found_by_its_name_and_shown(browser, notes):
+    url, ids = notes
+    door = ids["attachments/kiln-door.png"]
+    found = httpx2.post(f"{url}/api/v1/search", json={"query": "kiln-door"}).json()["results"]
+    assert found[0]["document_id"] == door
+    assert found[0]["doc_type"] == "image"
+    pictures = classed(page(notes, "Projects/Kiln rebuild.md"), "text", "//img")
+    assert [each.get("src") for each in pictures] == [f"{url}/d/{door}/picture"] * 2
+    assert [each.get("width") for each in pictures] == ["320", None]
+    browser.get(f"{url}/d/{door}")
+    drawn = "return document.querySelector('.preview-of img').naturalWidth"
+    eventually("the picture is drawn", lambda: browser.execute_script(drawn) == 640)
+
+
+def test_a_note_of_a_synced_vault_opens_in_obsidian_on_this_machine_only(notes, tmp_path):
+    url, _ = notes
+    (tmp_path / "vault" / ".obsidian").mkdir(parents=True)
+    claim = {"prefix": "vault/", "machine": "m", "host": socket.gethostname(), "path": str(tmp_path / "vault")}
+    found = {}
+    for name, change in {
+        "here": {},
+        "elsewhere": {"host": "another"},
+        "plain": {"path": str(tmp_path / "plain")},
+        "silly": {"path": "a\tb"},
+    }.items():
+        httpx2.put(f"{url}/api/v1/folders", json=claim | change | {"take_over": True}).raise_for_status()
+        shown = page(notes, "House/Insurance.md")
+        found[name] = shown.xpath("//a[starts-with(@href, 'obsidian:')]/@href")
+        assert shown.xpath("//button[text()='Copy path']/@title")[0].endswith("House/Insurance.md")
+    file = tmp_path / "vault" / "House" / "Insurance.md"
+    assert found.pop("here") == [f"obsidian://open?path={quote(str(file), safe='')}"]
+    assert set(map(tuple, found.values())) == {()}
+    assert not page(notes, "attachments/policy.pdf").xpath("//a[starts-with(@href, 'obsidian:')]")
+
+
+def test_a_pdf_shows_its_pages_first_and_its_text_on_demand(browser, notes):
+    url, ids = notes
+    width(browser, 390)
+    browser.get(f"{url}/d/{ids['attachments/policy.pdf']}")
+    picture = find(browser, ".looks img")[0]
+    assert picture.location["y"] < 800
+    assert not browser.find_element(By.CSS_SELECTOR, ".text").is_displayed()
+    find(browser, ".page-text summary", "Text")[0].click()
+    assert find(browser, ".text", "The policy covers fire.")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_a_link_to_a_heading_or_a_block_shows_its_place(browser, notes):

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import cast
 
 from kb.api.errors import Forbidden, NotFound
-from kb.api.models import JobStatus, Sort
+from kb.api.fields import JobStatus, Sort
 from kb.api.rights import Caller, Limit
 from kb.api.tag_tree import is_in_any
 from kb.store import rows

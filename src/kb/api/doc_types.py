@@ -14,7 +14,7 @@ UNREADABLE: Final = {
 """Files without readable text: the suffixes of each kind."""
 
 _TYPES: Final = """
-    code csv docx eml enex epub html ics json markdown mbox mht msg note notebook odp ods odt pdf pptx rtf text tnef
-    vcf xls xlsx xml
+    code csv docx eml enex epub html ics image json markdown mbox mht msg note notebook odp ods odt pdf pptx rtf text
+    tnef vcf xls xlsx xml
 """
 DOC_TYPES: Final = tuple(_TYPES.split())

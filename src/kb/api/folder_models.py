@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
-from kb.api.models import Label, Like, Reply, Request, SourcePath, Tags, Timestamp
+from kb.api.fields import Label, Like, NotesFolderAction, Reply, Request, SourcePath, Tags, Timestamp
 
 MAX_REASONS: Final = 20
 """The maximum number of failed files, and of reasons for kept documents, in a report."""
@@ -61,8 +61,9 @@ class SeenWatch(Request):
 
 
 class SeenWatches(Request):
-    """The watches that a program runs."""
+    """The watches that a program on a machine runs."""
 
+    machine: Label
     watches: Annotated[list[SeenWatch], Field(max_length=1000)]
 
 
@@ -127,7 +128,7 @@ class FolderWatch(WatchRecord):
 
 
 class KnownWatch(Reply):
-    """A watch that kb knows, and the time of an open request to sync now."""
+    """A watch on this machine that kb knows, and the time of an open request to sync now."""
 
     id: str
     asked_at: Timestamp | None
@@ -156,3 +157,36 @@ class SyncedFolders(Reply):
 
     folders: list[SyncedFolder]
     left_out: list[str]
+
+
+class NotesFolderProblem(Reply):
+    """A file or folder that kb skips, or a note that kb cannot write, and the reason."""
+
+    path: str
+    reason: str
+
+
+class NotesFolderStatus(Reply):
+    """The notes folder: a Markdown file for each note, kept in step in both directions.
+
+    `held` is false while another engine of the same database keeps it. `files` counts the Markdown files, `waiting` the
+    notes that are not written yet. `stopped` is the reason why kb does not use the folder now. `withheld` says why the
+    notes of missing files stay, and `conflicts` lists copies of files that two sides changed. `seen_at` is when kb last
+    looked at all files.
+    """
+
+    path: str
+    held: bool
+    files: int
+    waiting: int
+    stopped: str | None
+    withheld: list[str]
+    conflicts: list[str]
+    problems: list[NotesFolderProblem]
+    seen_at: Timestamp | None
+
+
+class NotesFolderRequest(Request):
+    """The decision about missing files: `delete` their notes, which go to the bin, or `restore` the files."""
+
+    action: NotesFolderAction

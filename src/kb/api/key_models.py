@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from kb.api.models import Like, Reply, Request, SourcePath, Tags, whole
+from kb.api.fields import Like, Reply, Request, SourcePath, Tags, whole
 from kb.api.rights import Right, folder_prefix
 
 KeyName = Annotated[

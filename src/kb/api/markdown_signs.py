@@ -11,17 +11,19 @@ from kb.api.emphasis import emphasis_signs
 MARKDOWN: Final = ("note", "markdown")
 """The types of documents whose texts are Markdown."""
 
-BOXES: Final = {" ": "☐ ", "x": "☑ ", "X": "☑ "}
+BOXES: Final = {" ": "☐ ", "x": "☑ ", "X": "☑ ", "-": "☒ ", "/": "◪ "}
+"""The signs of tasks: open, done, cancelled, begun."""
+
 CELL: Final = " · "
 
 _LINE: Final = re.compile(
-    r"^[ \t]*(?:>[ \t]?)*(?:\[![\w-]{1,40}\][+-]?[ \t]*)?(?:#{1,6}[ \t]+|(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\[[ xX]\] ))?"
+    r"^[ \t]*(?:>[ \t]?)*(?:\[![\w-]{1,40}\][+-]?[ \t]*)?(?:#{1,6}[ \t]+|(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\[[ xX/-]\] ))?"
     r"|`{3}[\w+-]*|^[ \t]*~~~\w*[ \t]*$|[ \t]\^[A-Za-z0-9-]{1,100}[ \t]*$",
     re.MULTILINE,
 )
 """Signs of blocks."""
 
-_TASK: Final = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+(\[([ xX])\] )", re.MULTILINE)
+_TASK: Final = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+(\[([ xX/-])\] )", re.MULTILINE)
 _ROW: Final = re.compile(r"^[ \t>]*\|.*\|[ \t]*$", re.MULTILINE)
 _RULE: Final = re.compile(r"[\s|:-]*-{3,}[\s|:-]*")
 _PIPE: Final = re.compile(r"[ \t]*(?<!\\)\|[ \t]*")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from kb.api.models import Reply, Request, TagCount, Timestamp
+from kb.api.document_models import TagCount
+from kb.api.fields import Reply, Request, Timestamp
 
 MaintenanceAction = Literal["back-up", "verify", "check", "repair"]
 Seal = Literal["sealed", "unsealed", "unchecked"]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kb.api.models import Reply, Request
+from kb.api.fields import Reply, Request
 
 Source = Literal["environment", "saved", "default"]
 MAX_VALUE = 1000

@@ -35,7 +35,7 @@ PAUSE_SECONDS: Final = 0.2
 """The pause between two such requests, because an engine may not let them wait (KB_MAX_WAIT_SECONDS=0)."""
 
 ENDED: Final = ("done", "failed")
-"""Also in `kb.api.models`, which takes longer to load than most commands (tests/cli/test_help.py)."""
+"""Also in `kb.api.fields`, which takes longer to load than most commands (tests/cli/test_help.py)."""
 
 PREFIX: Final = "/api/v1"
 VERSION: Final = HEADER.lower()
@@ -61,7 +61,7 @@ class EngineClient:
     reads, changes with the same result when repeated, and additions, which have an Idempotency-Key.
 
     Methods return the engine's JSON unchanged, which keeps fields of a newer engine and needs no validation;
-    `kb.api.models` defines the shapes. They raise the `KbError` that the engine answered with, or
+    The modules `kb.api.*_models` define the shapes. They raise the `KbError` that the engine answered with, or
     `EngineUnreachable`.
 
     Args:
@@ -328,10 +328,10 @@ class EngineClient:
         """POST /folders/watches/{watch_id}/report with the fields of `folder_models.WatchReport`."""
         return await self._call("POST", f"folders/watches/{watch_id}/report", json=report)
 
-    async def note_running(self, watches: Mapping[str, bool]) -> JSON:
-        """POST /folders/seen: report running watches, each with whether it is syncing."""
+    async def note_running(self, machine: str, watches: Mapping[str, bool]) -> JSON:
+        """POST /folders/seen: report the running watches of a machine, each with whether it is syncing."""
         seen = [{"id": watch_id, "is_syncing": is_syncing} for watch_id, is_syncing in watches.items()]
-        return await self._call("POST", "folders/seen", json={"watches": seen})
+        return await self._call("POST", "folders/seen", json={"machine": machine, "watches": seen})
 
     async def change_tags(
         self, document_id: int, *, add: Sequence[str] = (), remove: Sequence[str] = (), why: str | None = None

@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.api.models import NOTE, Alike
+from kb.api.fields import NOTE
+from kb.api.note_models import Alike
 from kb.embed.artifact import WEIGHTS
 from kb.embed.models.fetch import SOURCES
 from kb.formats.readers.front_matter import fact_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.blobs.protocol import Blobs
 from kb.documents.lookup import existing_document
 from kb.documents.originals import Originals

@@ -10,7 +10,9 @@ from itertools import takewhile
 from typing import Final, NamedTuple
 
 from kb.api.errors import ModelChanged
-from kb.api.models import NOTE, Alike, JobAccepted, NoteRequest
+from kb.api.fields import NOTE
+from kb.api.job_models import JobAccepted
+from kb.api.note_models import Alike, NoteRequest
 from kb.blobs.protocol import Blobs
 from kb.documents.alike import find_alike
 from kb.documents.late_vectors import add_vectors

@@ -11,7 +11,7 @@ from typing import Final
 from uuid import uuid4
 
 from kb.api.errors import DiskFull, FilesUnavailable, NotFound
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.blobs.protocol import KEPT, Blobs, OpenBlob, kept_as, kept_names, staged_as
 from kb.documents.staging import STRAY_SECONDS, remove_while
 from kb.formats.ocr_text import BEGINNING, lacks_ocr

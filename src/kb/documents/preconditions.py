@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from kb.api.errors import Changed
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.store.rows import Document
 
 MAX_SHOWN: Final = 20_000

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from kb.api.errors import AlreadyReplaced, NotANote, NotFound
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.documents.lookup import missing_document
 from kb.store.protocol import Transaction
 from kb.store.rows import Content

@@ -9,7 +9,9 @@ from hashlib import sha256
 from typing import BinaryIO, Final
 
 from kb.api.errors import JobDone, KeyReused, NotRetryable, Unconfirmed
-from kb.api.models import NOTE, Alike, FileRequest, JobAccepted, JobDropped, NoteRequest
+from kb.api.fields import NOTE
+from kb.api.job_models import FileRequest, JobAccepted, JobDropped
+from kb.api.note_models import Alike, NoteRequest
 from kb.blobs.protocol import Blobs
 from kb.documents.lookup import existing_job
 from kb.documents.replacement import check_current, check_replaceable

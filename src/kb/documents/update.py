@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
-from kb.api.models import MAX_TAGS, NOTE
+from kb.api.fields import MAX_TAGS, NOTE
 from kb.documents.edit import Edit
 from kb.documents.lookup import existing_document
 from kb.documents.preconditions import check_match

@@ -161,6 +161,16 @@ def mounted_devices() -> dict[Path, str]:
     }
 
 
+def mounts_around(folder: Path) -> list[str]:
+    """Return the system's lines for the mount points above and below a folder, without asking their disks."""
+    try:
+        lines = Path("/proc/self/mounts").read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return []
+    points = [(Path(unescaped(row[1])), line) for line in lines if len(row := line.split(" ")) >= COLUMNS]
+    return [line for point, line in points if point.is_relative_to(folder) or folder.is_relative_to(point)]
+
+
 def unescaped(name: str) -> str:
     """Return a path from the mount table without its escapes."""
     return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), name)

@@ -13,6 +13,9 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
+from kb.folders.disk_view import mounts_around
+from kb.folders.own_data import is_in_own_data, is_own_data
+
 TICK_MILLISECONDS: Final = 500
 """Interval of the check for changes."""
 
@@ -33,12 +36,19 @@ State = frozenset[tuple[str, int, int, int]]
 async def watch(folder: Path, say: Callable[[str], None]) -> AsyncGenerator[bool, None]:
     """Yield at every tick whether something has changed, until the folder cannot be watched any more.
 
-    `say` gets messages about limits of the system.
+    A disk that was connected or removed is a change after which the folder must be watched again. `say` gets messages
+    about limits of the system.
     """
     if not is_short(folder):
+        disks, looked = mounts_around(folder), time.monotonic()
         async with aclosing(_watch(folder, say)) as ticks:
             async for is_changed in ticks:
                 yield is_changed
+                if time.monotonic() - looked > POLL_SECONDS:
+                    looked = time.monotonic()
+                    if mounts_around(folder) != disks:
+                        yield True
+                        return
     if is_short(folder):
         async with aclosing(poll(folder)) as looks:
             async for is_changed in looks:
@@ -47,9 +57,20 @@ async def watch(folder: Path, say: Callable[[str], None]) -> AsyncGenerator[bool
 
 async def _watch(folder: Path, say: Callable[[str], None]) -> AsyncGenerator[bool, None]:
     """Watch with notifications of the system, and record a shortage of watches."""
-    from watchfiles import awatch
+    from watchfiles import Change, DefaultFilter, awatch
 
-    ticks = awatch(folder, yield_on_timeout=True, rust_timeout=TICK_MILLISECONDS, ignore_permission_denied=True)
+    usual = DefaultFilter()
+
+    def is_relevant(change: Change, path: str) -> bool:
+        return usual(change, path) and not is_in_own_data(Path(path), folder)
+
+    ticks = awatch(
+        folder,
+        watch_filter=is_relevant,
+        yield_on_timeout=True,
+        rust_timeout=TICK_MILLISECONDS,
+        ignore_permission_denied=True,
+    )
     async with aclosing(ticks):
         try:
             async for changes in ticks:
@@ -118,7 +139,10 @@ def system_limit(name: str) -> int:
 def folder_state(folder: Path) -> State:
     """Return a state that differs after any change in the folder."""
     states: set[tuple[str, int, int, int]] = set()
-    for where, _, names in os.walk(folder):
+    for where, folders, names in os.walk(folder):
+        if is_own_data({*folders, *names}):
+            folders.clear()
+            continue
         for name in names:
             path = os.path.join(where, name)  # noqa: PTH118 - a Path for each would take as long as looking at it
             try:

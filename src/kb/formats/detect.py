@@ -15,9 +15,9 @@ from kb.api.job_errors import NO_DOC, NO_OCR, NO_PPT, NO_SPEECH, NO_VIDEO, NO_WP
 from kb.formats.containers.mailbox import begins_message, is_mailbox, message_in, without_separator
 from kb.formats.containers.ole import OLE_SIGNATURE, WORKBOOKS, is_stream, open_ole
 from kb.formats.delimiter import looks_delimited
-from kb.formats.registry import FORMATS
+from kb.formats.registry import FORMATS, IMAGE
 from kb.formats.text.encoding import NOT_TEXT, as_utf8, decode
-from kb.formats.text.external_types import Kind, Opaque
+from kb.formats.text.external_types import Kind, Opaque, is_picture
 
 ENCRYPTED: Final = "it is encrypted: only a program with its key can read it"
 _ZIP: Final = b"PK\x03\x04"
@@ -278,6 +278,8 @@ def _type_in_ole(data: bytes) -> str:
 def _type_of_binary(data: bytes, suffix: str) -> str:
     if b"%PDF-" in data[:1024]:  # after some junk, which PDF readers ignore
         return "pdf"
+    if is_picture(data) and any(mime.startswith("image/") for mime in _mime_types(data)):
+        return IMAGE
     raise Unreadable(_reason_for_binary(data, suffix))
 
 

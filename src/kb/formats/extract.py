@@ -11,7 +11,7 @@ from kb.api.errors import Unreadable
 from kb.api.omissions import together
 from kb.formats.containers.cms import signed_content
 from kb.formats.detect import detect
-from kb.formats.registry import FORMATS, reader_module
+from kb.formats.registry import FORMATS, IMAGE, reader_module
 from kb.formats.text.base64_data import without_embedded_bytes
 from kb.formats.text.encoding import as_utf8, clean, one_line
 from kb.formats.text.extracted import MOST_FILES, NO_TEXT, Attachment, Extracted, attached_room
@@ -29,6 +29,8 @@ def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str,
     if not pictures:
         extracted = replace(extracted, pictures=())
     extracted = _with_names(limited(extracted, len(data)))
+    if doc_type == IMAGE:
+        extracted = Extracted.of_text(f"{_name(filename)}\n")
     if not extracted.shows_text and not extracted.pictures:
         raise Unreadable(NO_TEXT)
     return doc_type, extracted
@@ -46,6 +48,10 @@ def _fitting(files: Iterable[Attachment], room: int) -> Iterator[Attachment]:
         if len(file.data) <= room:
             room -= len(file.data)
             yield file
+
+
+def _name(filename: str) -> str:
+    return one_line(clean(PurePath(filename).name)) or "picture"
 
 
 def _with_names(extracted: Extracted) -> Extracted:

@@ -17,23 +17,12 @@ _LACKS_OCR: Final = re.compile(rf"\[Pages? [\d, to…]+ (?:is a picture|are pict
 _MOST_RUNS: Final = 20
 _WORD: Final = re.compile(r"\w{3,}|[^\W\d_a-zA-Z\u00c0-\u024f]{2,}")
 _FEWEST_WORDS: Final = 2
-_SIGNATURE: Final = re.compile(
-    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|BM|II[*+]\0|MM\0[*+]|RIFF....WEBP|\0\0..ftyp", re.DOTALL
-)
 
 
 @dataclass
 class _Piece:
     section: Section
     text: str
-
-
-def is_picture(data: bytes) -> bool:
-    """Return whether a file begins like a picture, whatever its name.
-
-    Tesseract treats any other file as a list of files to read.
-    """
-    return _SIGNATURE.match(data) is not None
 
 
 def has_words(text: str) -> bool:

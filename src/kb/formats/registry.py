@@ -20,6 +20,9 @@ _CODE: Final = (
 )
 
 
+IMAGE: Final = "image"
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A format.
@@ -55,6 +58,7 @@ FORMATS: Final = {
         Format("epub", "an EPUB book", "epub", (".epub",)),
         Format("html", "a web page", "html", (".html", ".htm", ".xhtml", ".shtml"), is_text=True),
         Format("ics", "a calendar", "calendar", (".ics", ".ical", ".ifb", ".vcs")),
+        Format(IMAGE, "a picture", "image"),
         Format("json", "JSON", "json", (".json", ".jsonl", ".ndjson", ".geojson", ".webmanifest"), is_text=True),
         Format(
             *("markdown", "Markdown", "markdown"),

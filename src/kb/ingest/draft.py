@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kb.api.emphasis import without_emphasis
 from kb.api.errors import ModelChanged, Unreadable
-from kb.api.models import MAX_TITLE, NOTE
+from kb.api.fields import MAX_TITLE, NOTE
 from kb.api.omissions import phrase, together
 from kb.embed.protocol import Embedder
 from kb.formats.readers.front_matter import fact_of, front_matter

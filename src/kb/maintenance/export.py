@@ -25,7 +25,7 @@ import yaml
 
 from kb import __version__
 from kb.api.errors import StoreError
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.blobs.folder import KeptFiles
 from kb.blobs.protocol import Blobs, Readable, kept_as, staged_as
 from kb.blobs.scratch import Blocks

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from kb.api.errors import StoreError
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.blobs.folder import KeptFiles
 from kb.blobs.protocol import Blobs, kept_as, staged_as
 from kb.documents.originals import Originals

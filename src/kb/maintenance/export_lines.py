@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from kb.api.fields import DocType, DocumentId, JobKind, Like, Tag, VersionNumber
 from kb.api.key_models import KeyName
-from kb.api.models import DocType, DocumentId, JobKind, Like, Tag, VersionNumber
 from kb.api.rights import Right
 from kb.blobs.protocol import DIGEST
 from kb.formats.text.extracted import MOST_MESSAGE_IDS

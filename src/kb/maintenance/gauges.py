@@ -9,7 +9,7 @@ from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from kb.api.models import JobStatus
+from kb.api.fields import JobStatus
 from kb.store.protocol import Store
 from kb.store.rows import Counts, ReplicaState
 from kb.telemetry.instruments import OTHER

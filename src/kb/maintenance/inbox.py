@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from kb.access.restricted_store import CallerStore
 from kb.api.errors import DiskFull, SettingError
-from kb.api.models import FileRequest
+from kb.api.job_models import FileRequest
 from kb.api.rights import Caller
 from kb.api.temporary_files import is_leftover
 from kb.blobs.protocol import Blobs

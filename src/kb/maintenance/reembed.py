@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kb.api.models import ReembedAction, Reembedding
+from kb.api.fields import ReembedAction
+from kb.api.maintenance_models import Reembedding
 from kb.ingest.active_model import ActiveModel
 from kb.maintenance.named_model import open_named_model
 from kb.maintenance.restore_swap import complete_restore

@@ -13,7 +13,8 @@ from typing import Final
 from uuid import uuid4
 
 from kb.api.errors import NotesFolderElsewhere, SettingError, Stopped
-from kb.api.models import NotesFolderAction, NotesFolderProblem, NotesFolderStatus
+from kb.api.fields import NotesFolderAction
+from kb.api.folder_models import NotesFolderProblem, NotesFolderStatus
 from kb.clock import shown, uptime
 from kb.folders.deletions import remembered
 from kb.folders.disk_view import describe_mounts

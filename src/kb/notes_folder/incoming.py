@@ -13,7 +13,8 @@ from typing import Final
 from pydantic import ValidationError
 
 from kb.api.errors import Changed, KbError, NotFound, Occupied, Stopped
-from kb.api.models import NOTE, NoteRequest
+from kb.api.fields import NOTE
+from kb.api.note_models import NoteRequest
 from kb.api.stream_safe import composed
 from kb.documents.delete import delete
 from kb.documents.edit import Edit

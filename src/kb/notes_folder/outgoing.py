@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from kb.api.errors import DiskFull
@@ -152,7 +153,9 @@ class Outgoing:
             raise disk.Changed
         if os.path.lexists(place):
             path = file_path(each.note, _All())
-            place = self.parts.place(path)
+        if any(folder.is_file() for folder in place.parents):
+            path = PurePosixPath(file_path(each.note, _All())).name
+        place = self.parts.place(path)
         state = disk.create(place, text.encode())
         self._taken.add(folded(path))
         return Written(self._row(each, path, state, text), _base(each, text))

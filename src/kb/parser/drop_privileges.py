@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from kb.parser.seccomp import allow_parser, allow_program
 
 if TYPE_CHECKING:
-    from kb.api.models import Restriction
+    from kb.api.fields import Restriction
 
 _SET_DEATH_SIGNAL, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 4, 38
 _CAPABILITY_VERSION: Final = 0x20080522

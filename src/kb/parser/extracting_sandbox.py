@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
+from kb.api.fields import Restriction
 from kb.api.job_errors import NO_OCR
-from kb.api.models import Restriction
-from kb.formats.ocr_text import has_words, is_picture, with_pages, with_pictures, with_remark
-from kb.formats.text.external_types import Opaque
+from kb.formats.ocr_text import has_words, with_pages, with_pictures, with_remark
+from kb.formats.registry import IMAGE
+from kb.formats.text.external_types import Opaque, is_picture
 from kb.formats.text.extracted import NO_TEXT, Extracted, Picture, Scan
 from kb.parser.extractor_exec import NEEDED
 from kb.parser.extractor_run import ExtractorRun, confined_extractor
@@ -25,6 +26,10 @@ from kb.parser.sandbox import Limits, Sandbox
 _ZIP: Final = b"PK\x03\x04"
 
 logger = logging.getLogger(__name__)
+
+
+class NothingFound(Unreadable):
+    """An extractor found no text in a file."""
 
 
 class _Limit(NamedTuple):
@@ -126,8 +131,18 @@ class ExtractingSandbox(Sandbox):
         extractor = self.extractors.of_kind("image")
         if extractor is None:
             return doc_type, with_remark(extracted, extracted.scans, NO_OCR)
+        if doc_type == IMAGE:
+            return self._read_image(extractor, path, filename, limit) or (doc_type, extracted)
         extracted = self._read_pictures(extractor, extracted, limit)
         return doc_type, self._read_scans(extractor, path, extracted, limit)
+
+    def _read_image(
+        self, extractor: Extractor, path: Path, filename: str, limit: _Limit
+    ) -> tuple[str, Extracted] | None:
+        """Return the text that an extractor finds in a picture; None if it finds nothing."""
+        with suppress(NothingFound):
+            return self._read(extractor, path, filename, limit)
+        return None
 
     def _read_pages(self, extractor: Extractor, path: Path, count: int, limit: _Limit) -> tuple[str, Extracted]:
         """Return the text that a picture extractor finds on the pages of a PDF."""
@@ -210,7 +225,7 @@ class ExtractingSandbox(Sandbox):
         if not printed.strip():
             if may_be_empty:
                 return "text", Extracted.of_text("")
-            raise Unreadable(f"its extractor {extractor.name} found no text")
+            raise NothingFound(f"its extractor {extractor.name} found no text")
         return self._as_file(printed, "page.txt" if may_be_empty or extractor.prints_text else "")
 
     def _as_file(self, printed: bytes, name: str) -> tuple[str, Extracted]:

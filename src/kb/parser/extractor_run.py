@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
-from kb.api.models import Restriction
+from kb.api.fields import Restriction
 from kb.parser.extractor_exec import NOT_NOW, TASKS
 from kb.parser.extractors import SUFFIX, Extractor
 from kb.parser.old_office import FILE

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar, cast, get_args
 
 from kb.api.errors import Stopped, Unreadable
+from kb.api.fields import Restriction
 from kb.api.job_errors import NO_OCR
-from kb.api.models import Restriction
 from kb.formats.ocr_text import with_remark
 from kb.formats.text.external_types import Kind, Opaque
 from kb.formats.text.extracted import Extracted, attached_room

@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from kb.access.keyring import Keyring
 from kb.access.restricted_store import CallerStore
 from kb.api.errors import Forbidden, Unauthorized, Unavailable
-from kb.api.models import MAX_PAGE, NotesFolderAction, NotesFolderStatus, Why
+from kb.api.fields import MAX_PAGE, NotesFolderAction, Why
+from kb.api.folder_models import NotesFolderStatus
 from kb.api.overview_models import Maintenance, MaintenanceAction
 from kb.api.rights import ANYONE, ON_BEHALF_OF, OPERATION, Caller, Right
 from kb.api.settings_models import SettingList, SettingsChange

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fastapi import APIRouter, Request
 
-from kb.api.models import TagCount
+from kb.api.document_models import TagCount
 from kb.api.overview_models import DocumentMap, MappedDocument
 from kb.routes.dependencies import READ, ServicesDep, get_caller, turn
 from kb.routes.thread_route import ThreadRoute

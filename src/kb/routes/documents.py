@@ -12,8 +12,27 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.background import BackgroundTask
 
+from kb.api.document_models import (
+    Backlink,
+    Chunk,
+    Deleted,
+    Document,
+    DocumentLinks,
+    DocumentList,
+    DocumentPages,
+    DocumentText,
+    DocumentWithChunks,
+    Link,
+    Move,
+    RenamedTag,
+    TagBranch,
+    TagChange,
+    TagDeletion,
+    TagList,
+    TagRename,
+)
 from kb.api.errors import Invalid
-from kb.api.models import (
+from kb.api.fields import (
     AFTER,
     ALL_TAGS,
     ANY_TAG,
@@ -22,38 +41,21 @@ from kb.api.models import (
     NO_TAG,
     TAG_EXACT,
     UPDATED_AFTER,
-    Backlink,
-    Chunk,
     DayBound,
-    Deleted,
     DocType,
-    Document,
     DocumentId,
-    DocumentLinks,
-    DocumentList,
-    DocumentPages,
     DocumentsCursor,
-    DocumentText,
-    DocumentWithChunks,
     IdPrefix,
     Instant,
     Lang,
-    Link,
     ListSorted,
-    Move,
     Name,
-    RenamedTag,
-    SearchRequest,
     SourcePart,
     SourcePath,
     SourcePrefix,
     Tag,
-    TagBranch,
-    TagChange,
-    TagDeletion,
-    TagList,
-    TagRename,
 )
+from kb.api.search_models import SearchRequest
 from kb.documents import tag_rename, update
 from kb.documents.delete import delete, purge
 from kb.documents.excerpts import excerpt, excerpt_of_characters, requested_target, window

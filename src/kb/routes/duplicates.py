@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from kb.api.models import Change, DocumentDiff, DocumentsCursor, DuplicateGroup, DuplicateList
+from kb.api.document_models import DuplicateGroup, DuplicateList
+from kb.api.fields import DocumentsCursor
+from kb.api.history_models import Change, DocumentDiff
 from kb.documents.diff import diff
 from kb.documents.lookup import existing_document
 from kb.routes.dependencies import READ, Id, QueryModel, ServicesDep, turn

@@ -99,7 +99,9 @@ def note_running(seen_watches: SeenWatches, services: ServicesDep) -> KnownWatch
     """Record which watches a program runs, and return the known watches. A program calls this every few seconds."""
     seen = {watch.id: watch.is_syncing for watch in seen_watches.watches}
     with services.store.view() as tx:
-        known = [record for _, record in folder_watches.watched(tx) if record.id in seen]
+        watched = list(folder_watches.watched(tx))
+    # Another machine may have a copy of the records.
+    known = [record for folder, record in watched if record.id in seen and folder.machine == seen_watches.machine]
     for record in known:
         if not folder_watches.is_noted(record, is_syncing=seen[record.id]):
             with suppress(NotFound), services.store.write() as tx:  # it may have ended

@@ -9,15 +9,13 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Path, Query, Request
 from pydantic import Field
 
+from kb.api.document_models import Document
 from kb.api.errors import Invalid
-from kb.api.models import (
-    DEFAULT_PAGE,
-    BinCursor,
+from kb.api.fields import DEFAULT_PAGE, BinCursor, JobsCursor
+from kb.api.history_models import (
     BinList,
     BinnedDocument,
     Change,
-    Document,
-    JobsCursor,
     Operation,
     OperationList,
     Revert,

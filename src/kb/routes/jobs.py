@@ -14,7 +14,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from kb.api.errors import UnsupportedMedia
-from kb.api.models import DEFAULT_PAGE, ENDED, NOTE, Job, JobAccepted, JobDropped, JobList, JobsCursor, JobStatus, Why
+from kb.api.fields import DEFAULT_PAGE, ENDED, NOTE, JobsCursor, JobStatus, Why
+from kb.api.job_models import Job, JobAccepted, JobDropped, JobList
 from kb.documents.lookup import existing_job
 from kb.documents.new_note import NoteIntake
 from kb.documents.submit import drop, receipt, retry, submit_file

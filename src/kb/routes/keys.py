@@ -10,6 +10,7 @@ from pydantic import Field
 
 from kb.access.keyring import make_first_key
 from kb.api.errors import KeyExists, NoKeySet, NotFound
+from kb.api.fields import DEFAULT_PAGE, JobsCursor
 from kb.api.key_models import (
     AuditLine,
     AuditList,
@@ -23,7 +24,6 @@ from kb.api.key_models import (
     NewKey,
     RotateRequest,
 )
-from kb.api.models import DEFAULT_PAGE, JobsCursor
 from kb.api.rights import Limit
 from kb.routes.dependencies import ADMIN, MAX_ID, READ, AuthorDep, PageLimit, QueryModel, ServicesDep, get_caller
 from kb.routes.problems import problems

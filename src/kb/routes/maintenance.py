@@ -5,7 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from kb.api.errors import NoNotesFolder
-from kb.api.models import NotesFolderRequest, NotesFolderStatus, Reembedding, ReembedRequest
+from kb.api.folder_models import NotesFolderRequest, NotesFolderStatus
+from kb.api.maintenance_models import Reembedding, ReembedRequest
 from kb.api.overview_models import Maintenance, MaintenanceRequest
 from kb.routes.dependencies import ADMIN, ServicesDep
 from kb.routes.problems import problems

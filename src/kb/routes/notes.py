@@ -7,8 +7,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
 
+from kb.api.document_models import DocumentWithChunks
 from kb.api.errors import Invalid
-from kb.api.models import DocumentWithChunks, NoteUpdate
+from kb.api.note_models import NoteUpdate
 from kb.documents.edit import Edit
 from kb.documents.lookup import author_of
 from kb.documents.update import NoteChange, update_note

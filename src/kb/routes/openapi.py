@@ -11,7 +11,7 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.models import MAX_TAG_CHARS, MAX_TAGS
+from kb.api.fields import MAX_TAG_CHARS, MAX_TAGS
 from kb.asgi.security_headers import with_own_scripts
 from kb.routes.request_limits import most_results
 from kb.settings import Settings

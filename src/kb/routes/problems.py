@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.routing import compile_path
 
 from kb.api.errors import BY_CODE, Invalid
-from kb.api.models import Problem
+from kb.api.problem_models import Problem
 from kb.asgi.problem import ProblemResponse, on_http_exception, problem, problem_body
 
 MAX_ERRORS = 20

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Final
 
 from kb.api.errors import Invalid, TooLarge
-from kb.api.models import DEFAULT_TOP, MAX_TAG_CHARS, MAX_TAGS
+from kb.api.fields import DEFAULT_TOP, MAX_TAG_CHARS, MAX_TAGS
 from kb.asgi.body_limits import JSONLimits
 from kb.settings import Settings
 

@@ -9,7 +9,8 @@ from fastapi import APIRouter, Query
 
 from kb.api.date_parsing import own_day
 from kb.api.errors import Invalid
-from kb.api.models import DEFAULT_TOP, SearchReply, SearchRequest
+from kb.api.fields import DEFAULT_TOP
+from kb.api.search_models import SearchReply, SearchRequest
 from kb.documents.lookup import existing_document
 from kb.routes.dependencies import MAX_ID, READ, Id, ServicesDep, turn
 from kb.routes.documents import to_filter

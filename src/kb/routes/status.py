@@ -9,19 +9,19 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 
 from kb import __version__, clock
+from kb.api.document_models import TagCount
 from kb.api.errors import StoreError, StoreUnavailable
-from kb.api.models import (
+from kb.api.fields import JobStatus
+from kb.api.overview_models import Activity, Minute, Storage, Work
+from kb.api.status_models import (
     ClockStatus,
     HistoryStatus,
-    JobStatus,
     ModelStatus,
     ParserStatus,
     QueueStatus,
     ReplicaStatus,
     Status,
-    TagCount,
 )
-from kb.api.overview_models import Activity, Minute, Storage, Work
 from kb.routes.dependencies import READ, ServicesDep, get_caller
 from kb.routes.thread_route import ThreadRoute
 from kb.store.protocol import Store

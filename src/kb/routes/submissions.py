@@ -14,7 +14,9 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from kb.api.errors import Invalid
-from kb.api.models import MAX_TAGS, WORD, FileRequest, NoteRequest
+from kb.api.fields import MAX_TAGS, WORD
+from kb.api.job_models import FileRequest
+from kb.api.note_models import NoteRequest
 from kb.asgi.body_limits import MAX_FIELD, check_charset
 from kb.routes.request_limits import JSON_LIMITS, check_note, check_tags, too_many_values
 from kb.settings import Settings

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.api.models import ExplainedLeg, ExplainedTerm, Explanation
+from kb.api.search_models import ExplainedLeg, ExplainedTerm, Explanation
 from kb.search.fusion import Ranking, or_none, placed
 
 

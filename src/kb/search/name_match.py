@@ -8,7 +8,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
-from kb.api.models import UnreadableFile
+from kb.api.search_models import UnreadableFile
 from kb.api.stream_safe import composed
 from kb.api.tag_tree import is_in_any
 from kb.lexical.document_names import file_ending, file_stem, folded, folded_name, folder_names, telling, whole_name

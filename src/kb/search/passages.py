@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
-from kb.api.models import CopyOf, Explanation
+from kb.api.search_models import CopyOf, Explanation
 from kb.lexical.segmentation import WITH_MARKS
 from kb.search.highlights import Highlighter
 from kb.store.rows import Hit
@@ -37,7 +37,7 @@ CHARS_PER_TOKEN = 3
 
 @dataclass(slots=True, kw_only=True)
 class FoundPassage(Hit):
-    """A found chunk with its document: the source of `kb.api.models.SearchResult`.
+    """A found chunk with its document: the source of `kb.api.search_models.SearchResult`.
 
     When grouped, `more` contains the next best passages of the document. `copies` are other documents with the same
     text in a passage; `copy_count` is their number. `successors` are the replacements of the document, nearest first.

@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.api.models import Explanation
+from kb.api.search_models import Explanation
 from kb.lexical.emoji import written
 from kb.lexical.query_word_groups import alternatives
 from kb.search.duplicates import Deduplicated, deduplicate

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged
-from kb.api.models import CopyOf, UnknownWord, UnreadableFile
+from kb.api.search_models import CopyOf, UnknownWord, UnreadableFile
 from kb.embed.protocol import Embedder
 from kb.lexical.segmentation import folded
 from kb.lexical.stems import stemmed

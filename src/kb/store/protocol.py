@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.api.models import JobStatus, ReembedState, Sort
+from kb.api.fields import JobStatus, ReembedState, Sort
 from kb.api.rights import Caller, Limit
 from kb.lexical.matches import Occurrences
 from kb.store.analyzer import Analyzer

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 import apsw
 
 from kb.api.date_parsing import own_day
-from kb.api.models import Sort
+from kb.api.fields import Sort
 from kb.api.rights import Limit
 from kb.store.rows import (
     AuditLine,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb import clock
-from kb.api.models import JobKind, JobStatus, ReembedState
+from kb.api.fields import JobKind, JobStatus, ReembedState
 from kb.api.rights import Caller, Limit, Right
 from kb.clock import shown
 from kb.embed.protocol import ModelSpec

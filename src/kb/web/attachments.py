@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from base64 import b64decode, b64encode
 from hashlib import file_digest
-from io import BytesIO
 from pathlib import PurePosixPath
 from typing import BinaryIO, Final
 
@@ -14,15 +12,14 @@ from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from kb.api.errors import Invalid, JobDone, NotFound
+from kb.api.errors import Invalid
 from kb.asgi.security_headers import PAGE_HEADERS
-from kb.web.document_html import Row, plain
+from kb.web.document_html import plain
 from kb.web.sessions import Visit
 
 FOLDER: Final = "attachments"
 WAIT_SECONDS: Final = 20
 LONGEST_STEM: Final = 80
-KEPT_PICTURE: Final = re.compile(rb"!\[[^\]\n]*\]\(data:image/[a-z]+;base64,([A-Za-z0-9+/]+={0,2})\)\n")
 SIGNATURES: Final = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
 """The beginnings of files that browsers show as pictures."""
 
@@ -37,37 +34,9 @@ async def attach(request: Request, visit: Visit) -> Response:
     path = f"{FOLDER}/{name}"
     picture = await asyncio.to_thread(picture_type, file.file)
     job = await visit.engine.add_file(name, file.file, source_path=path, wait=WAIT_SECONDS)
-    if picture and job["status"] != "done":
-        job = await keep_picture(visit, job, file.file, picture, path)
     await form.close()
     error = (await visit.engine.job(job["job_id"]))["error"] if job["status"] == "failed" else None
     return JSONResponse({"text": f"{'!' if picture else ''}[[{path}]]", "error": error}, headers=PAGE_HEADERS)
-
-
-async def keep_picture(visit: Visit, job: Row, picture: BinaryIO, kind: str, path: str) -> Row:
-    """Keep a picture that kb cannot read, or not soon, as Markdown that contains it; return the job."""
-    try:
-        await visit.engine.drop_job(job["job_id"])
-    except (NotFound, JobDone):  # it was read at this moment
-        return await visit.engine.job(job["job_id"]) | {"job_id": job["job_id"]}
-    name = path.rpartition("/")[2]
-    picture.seek(0)
-    text = f"![{name}](data:image/{kind};base64,{b64encode(picture.read()).decode()})\n"
-    return await visit.engine.add_file(
-        f"{name}.md", BytesIO(text.encode()), title=name, source_path=path, wait=WAIT_SECONDS
-    )
-
-
-def picture_in(markdown: bytes) -> bytes:
-    """Return the picture that `keep_picture` has put into Markdown.
-
-    Raises:
-        NotFound: the text is not such a picture.
-    """
-    match = KEPT_PICTURE.fullmatch(markdown)
-    if match is None:
-        raise NotFound
-    return b64decode(match[1])
 
 
 def unique_name(filename: str, content: BinaryIO) -> str:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path, PurePath
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
+from kb.api.markdown_signs import MARKDOWN
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
-from kb.web.attachments import picture_in
 from kb.web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
 from kb.web.markdown_links import PICTURES
 from kb.web.marking import matched
@@ -35,6 +38,12 @@ PAGE: Final = 50
 FOUND: Final = 20
 SIMILAR: Final = 5
 BACKLINKS: Final = 50
+DISK_SECONDS: Final = 0.5
+"""The time limit for looking at a folder: its disk may be away."""
+
+VAULT: Final = ".obsidian"
+"""The folder that makes a folder a vault."""
+
 PARTS: Final = 100
 
 
@@ -118,6 +127,7 @@ async def document(request: Request, visit: Visit) -> Response:
     words = matched(here["text"], here["highlights"]) if here else set()
     end, links = start + len(chunks), await visit.engine.links(document_id)
     about = await surroundings(visit, shown, links)
+    file, vault_link = await local_file(visit, shown)
     return render(
         request,
         "document.html",
@@ -140,6 +150,9 @@ async def document(request: Request, visit: Visit) -> Response:
         whole=await whole(visit, shown),
         page=await picture(visit, shown, hit, number_in(request.query_params.get("page"))),
         is_note=shown["doc_type"] == "note",
+        is_picture=media_type_of(shown) is not None,
+        file_path=file,
+        vault_link=vault_link,
         is_mail=shown["doc_type"] in MAIL,
     )
 
@@ -274,19 +287,45 @@ async def show_picture(request: Request, visit: Visit) -> Response:
     """Return a document that is a picture, to be shown; its type comes from its name.
 
     Raises:
-        NotFound: the document is neither a picture nor Markdown that contains only a picture.
+        NotFound: the document is not a picture.
     """
     document_id = request.path_params["id"]
     shown = await visit.engine.document(document_id, chunks=1)
-    name = shown["source_path"] or shown["title"]
-    media_type = MEDIA_TYPES.get(f".{name.rpartition('.')[2].lower()}")
+    media_type = media_type_of(shown)
     if not media_type:
         raise NotFound
     headers = {**PAGE_HEADERS, **FOREIGN_HEADERS, "Content-Type": media_type, "Content-Disposition": "inline"}
-    if shown["doc_type"] == "markdown":
-        picture = await asyncio.to_thread(picture_in, await visit.engine.file(document_id))
-        return Response(picture, headers=headers)
     return visit.stream(f"documents/{document_id}/file", headers)
+
+
+async def local_file(visit: Visit, shown: Row) -> tuple[str | None, str | None]:
+    """Return the path of a file, and the address that opens it in Obsidian if it is in a vault on this machine."""
+    path = shown["source_path"]
+    if not path or shown["part_of"]:
+        return None, None
+    folders = (await visit.engine.folders())["folders"]
+    folder = next((folder for folder in folders if path.startswith(folder["prefix"])), None)
+    if folder is None:
+        return (path if PurePath(path).is_absolute() else None), None
+    file = str(PurePath(folder["path"], path.removeprefix(folder["prefix"])))
+    is_note = folder["host"] == socket.gethostname() and file.lower().endswith(".md")
+    with suppress(TimeoutError):
+        if is_note and await asyncio.wait_for(asyncio.to_thread(is_vault, folder["path"]), DISK_SECONDS):
+            return file, f"obsidian://open?{urlencode({'path': file}, quote_via=quote)}"
+    return file, None
+
+
+def is_vault(path: str) -> bool:
+    """Return whether a folder is a vault, or in one."""
+    with suppress(OSError, ValueError):
+        return any((folder / VAULT).is_dir() for folder in (Path(path), *Path(path).parents))
+    return False
+
+
+def media_type_of(shown: Row) -> str | None:
+    """Return the media type of a picture by its name; None for other documents."""
+    name = shown["source_path"] or shown["title"]
+    return MEDIA_TYPES.get(f".{name.rpartition('.')[2].lower()}") if shown["doc_type"] not in MARKDOWN else None
 
 
 async def change_tags(request: Request, visit: Visit) -> Response:

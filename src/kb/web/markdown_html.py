@@ -1,6 +1,6 @@
 """Render Markdown as Obsidian and GitHub show it.
 
-All of it is untrusted. HTML in it stays text, except for line breaks and comments. Links lead to the web or to
+All of it is untrusted. HTML in it stays text, except for a few tags without attributes. Links lead to the web or to
 documents in kb, and pictures come only from documents in kb.
 """
 
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cache
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -52,6 +53,7 @@ def shown(tokens: Sequence[Token], env: Mapping[str, Any]) -> Markup:
 
 def without_matter(text: str) -> tuple[str, str]:
     """Return the front matter of a text, and the text with empty lines in its place."""
+    text = text.replace("\r\n", "\n")
     block = _MATTER.match(text)
     if not block:
         return "", text
@@ -69,8 +71,10 @@ def fields(matter: str, about: Surroundings, words: Set[str] = frozenset()) -> M
 def _entries(matter: str) -> Iterator[tuple[str, str]]:
     entries: list[tuple[str, list[str]]] = []
     for line in matter[:LONGEST_MATTER].splitlines():
+        if line.lstrip().startswith("#"):
+            continue
         if not line[:1].isspace() and (named := _FIELD.match(line)):
-            entries.append((named[1], [named[2] or ""]))
+            entries.append((named[1], [named[2].rstrip("|>-") if named[2][:1] in "|>" else named[2]]))
         elif entries:
             entries[-1][1].append(line.strip().removeprefix("- "))
     for name, lines in entries:
@@ -135,8 +139,8 @@ def _wiki(token: Token, env: EnvType) -> str:
 
 def _picture(source: str, address: str, token: Token) -> Markup:
     """Return a picture, which leads to its document unless it is inside a link."""
-    size, alias = SIZE.fullmatch(token.meta["alias"]), token.meta["alias"]
-    alt = token.meta["alt"] or ("" if size else alias) or token.meta["target"].rpartition("/")[2]
+    size = SIZE.fullmatch(token.meta["alias"].rpartition("|")[2])
+    alt = token.meta["alt"] or token.content.rpartition("/")[2]
     width = Markup(' width="{}"').format(min(int(size[1]), MOST_PIXELS)) if size and int(size[1]) else ""
     picture = Markup('<img src="{}" alt="{}"{} loading="lazy">').format(source, alt, width)
     return picture if token.meta["is_linked"] else Markup('<a href="{}">{}</a>').format(address, picture)
@@ -158,21 +162,28 @@ def _embed(token: Token, env: EnvType) -> str:
 
 def _part(text: str, place: str) -> str:
     """Return the section below a heading, or a block with an id; the whole text if the text has no such part."""
-    if not place:
-        return text
     anchor, lines = anchor_of(place), text.split("\n")
-    blocks = [token for token in parser().parse(text, {"about": Surroundings()}) if token.level == 0 and token.map]
-    for at, token in enumerate(blocks):
-        begin, end = token.map or (0, 0)
-        if anchor.startswith("b-"):
-            if any(f"b-{found[1]}" == anchor for line in lines[begin:end] if (found := BLOCK_ID.search(line))):
-                return "\n".join(lines[begin:end])
-        elif token.type == "heading_open" and token.attrs.get("id") == anchor:
-            later = (each for each in blocks[at + 1 :] if each.type == "heading_open" and each.tag <= token.tag)
-            after = next((each.map[0] for each in later if each.map), len(lines))
+    tokens = parser().parse(text, {"about": Surroundings()}) if place else []
+    spans = [token.map for token in tokens if token.map and (not token.level or token.type == "list_item_open")]
+    if anchor.startswith("b-"):
+        number = next((at for at, line in enumerate(lines) if _has_id(line, anchor)), len(lines))
+        around = [span for span in spans if span[0] <= number < span[1]]
+        begin, end = min(around, key=lambda span: span[1] - span[0], default=(0, len(lines)))
+        if not BLOCK_ID.sub("", lines[begin]).strip() and begin > 0:  # the id of the block above
+            begin = max((span[0] for span in spans if span[1] <= begin), default=begin)
+        return dedent("\n".join(lines[begin:end]))
+    headings = [token for token in tokens if token.type == "heading_open" and token.map and not token.level]
+    for at, token in enumerate(headings):
+        if token.attrs.get("id") == anchor and token.map:
+            after = next((each.map[0] for each in headings[at + 1 :] if each.map and each.tag <= token.tag), len(lines))
             footnotes = [line for line in lines[after:] if line.startswith("[^")]
-            return "\n".join([*lines[begin:after], "", *footnotes])
+            return "\n".join([*lines[token.map[0] : after], "", *footnotes])
     return text
+
+
+def _has_id(line: str, anchor: str) -> bool:
+    found = BLOCK_ID.search(line)
+    return found is not None and f"b-{found[1]}" == anchor
 
 
 def _comment(token: Token, env: EnvType) -> str:

@@ -64,7 +64,9 @@ class Surroundings:
         anchor = f"#{anchor_of(unquote(place))}" if place else ""
         if not path:
             return anchor or None
-        to = self.destination(target)
+        to, page = self.destination(target), _PAGE.fullmatch(place)
+        if page and path.lower().endswith(".pdf"):
+            anchor = f"?page={page[1]}"
         return f"{self.root}d/{to.document_id}{anchor}" if to else None
 
     def picture(self, target: str) -> str | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from kb.api.markdown_signs import BOXES
 from kb.web.markdown_links import WEB, Surroundings, anchor_of
 
 if TYPE_CHECKING:
@@ -28,9 +29,8 @@ CALLOUTS: Final = {
 }
 """The looks of a callout by its type; other types look like a note."""
 
-BOXES: Final = {" ": "☐ ", "x": "☑ ", "X": "☑ ", "-": "☒ ", "/": "◪ "}
-"""The signs of tasks: open, done, cancelled, begun."""
 
+SHORT_LINE: Final = 60
 LONGEST_COMMENT: Final = 20_000
 
 SIZE: Final = re.compile(r"(\d{1,4})(?:x(\d{1,4}))?")
@@ -38,12 +38,15 @@ BLOCK_ID: Final = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]{1,100})\s*$")
 _WIKI: Final = re.compile(r"(!?)\[\[([^\[\]\n]{1,1000})\]\]")
 _MARKED: Final = re.compile(r"==(?=[^\s=])[^\n]{1,1000}?(?<=[^\s=])==(?!=)")
 _COMMENTS: Final = {"%%": "%%", "<!--": "-->"}
+_HTML: Final = re.compile(r"<(b|del|em|i|ins|kbd|mark|s|small|strong|sub|sup|u)>([^\n]{1,1000}?)</\1>", re.IGNORECASE)
 _BREAK: Final = re.compile(r"<br[ ]?/?>", re.IGNORECASE)
 _TAG: Final = re.compile(r"#([\w/-]+)")
 _ADDRESS: Final = re.compile(r"://[^\W_][^\s<>\"`|\[\]]{0,2000}")
 _BEHIND: Final = ".,;:!?*_~'"
 """Marks after an address that do not belong to it."""
 
+_IMAGE: Final = re.compile(r"!\[[^\[\]\n]{0,500}\]\((?:<([^<>\n]{1,1000})>|([^\s()<>]{1,1000}))")
+_BREAKS: Final = ("softbreak", "hardbreak")
 _CALLOUT: Final = re.compile(r"\[!([\w-]{1,40})(?:\|[^\]\n]{0,100})?\]([+-]?)[ \t]*")
 _TASK: Final = re.compile(r"\[([ xX/-])\] ")
 
@@ -52,14 +55,15 @@ def add_syntax(parser: MarkdownIt) -> None:
     """Add the rules to a parser."""
     ending = ["paragraph", "reference", "blockquote", "list"]
     parser.block.ruler.before("fence", "comment", _comment_block, {"alt": ending})
-    for rule in (_wiki, _marked, _comment, _break, _tag, _address):
+    for rule in (_wiki, _marked, _html, _comment, _break, _tag, _address):
         parser.inline.ruler.before("link", rule.__name__, rule)
     parser.core.ruler.push("obsidian", _finish)
 
 
 def embeds_in(text: str) -> list[str]:
     """Return the targets that a text embeds, as written."""
-    return list(dict.fromkeys(_target(match[2]) for match in _WIKI.finditer(text) if match[1]))
+    named = [_target(match[2]) for match in _WIKI.finditer(text) if match[1]]
+    return list(dict.fromkeys([*named, *(match[1] or match[2] for match in _IMAGE.finditer(text))]))
 
 
 def _target(inner: str) -> str:
@@ -104,10 +108,16 @@ def _wiki(state: StateInline, silent: bool) -> bool:
     if not silent:
         target, alias = _target(found[2]), found[2].partition("|")[2].strip()
         token = state.push("wiki", "a", 0)
-        token.content = (not SIZE.fullmatch(alias) and alias) or target.removeprefix("#").replace("#", " > ")
+        token.content = _without_size(alias) or target.removeprefix("#").replace("#", " > ")
         token.meta = _reference(target, alias=alias, is_embed=bool(found[1]), is_linked=state.linkLevel > 0)
     state.pos = found.end()
     return True
+
+
+def _without_size(alias: str) -> str:
+    """Return the text for a picture without its size, as in `door|300`."""
+    text, _, size = alias.rpartition("|")
+    return text if SIZE.fullmatch(size) else alias
 
 
 def _reference(
@@ -127,6 +137,23 @@ def _marked(state: StateInline, silent: bool) -> bool:
         state.push("marked_open", "mark", 1).attrSet("class", "pen")
         state.md.inline.tokenize(state)
         state.push("marked_close", "mark", -1)
+        state.posMax = most
+    state.pos = found.end()
+    return True
+
+
+def _html(state: StateInline, silent: bool) -> bool:
+    """Text between two tags without attributes that only change its look."""
+    if state.src[state.pos] != "<" or not (found := _matched(state, _HTML)):
+        return False
+    if not silent:
+        most = state.posMax
+        state.pos, state.posMax = found.start(2), found.end(2)
+        opening = state.push("look_open", found[1].lower(), 1)
+        if opening.tag == "mark":  # unlike the words that a search found
+            opening.attrSet("class", "pen")
+        state.md.inline.tokenize(state)
+        state.push("look_close", found[1].lower(), -1)
         state.posMax = most
     state.pos = found.end()
     return True
@@ -200,6 +227,7 @@ def _finish(state: StateCore) -> None:
         elif token.type == "inline" and token.children:
             before = state.tokens[index - 1]
             token.children = list(_referring(token.children, about))
+            _keep_lines(token)
             _set_block_id(token.children, before, about)
             if before.type == "heading_open":
                 anchor = anchor_of(text_of(token.children).replace("#", ""))
@@ -215,7 +243,7 @@ def _finish(state: StateCore) -> None:
 
 def text_of(children: Iterable[Token]) -> str:
     return "".join(
-        text_of(child.children) if child.children else " " if child.type == "softbreak" else child.content
+        text_of(child.children) if child.children else " " if child.type in _BREAKS else child.content
         for child in children
     )
 
@@ -249,13 +277,21 @@ def _make_task(item: Token, first: Token | None) -> None:
         item.attrSet("class", "task done" if task[1] in "xX-" else "task")
 
 
+def _keep_lines(inline: Token) -> None:
+    """Keep the line breaks of a block of short lines, such as an address."""
+    if max(map(len, inline.content.split("\n"))) <= SHORT_LINE:
+        for child in inline.children or ():
+            if child.type == "softbreak":
+                child.type, child.tag = "hardbreak", "br"
+
+
 def _set_block_id(children: list[Token], before: Token, about: Surroundings) -> None:
     """Replace the id at the end of a block by an anchor."""
     last = children[-1] if children else None
     if last is None or last.type != "text" or not (found := BLOCK_ID.search(last.content)):
         return
     last.content = last.content[: found.start()]
-    if len(children) > 1 and not last.content and children[-2].type == "softbreak":
+    if len(children) > 1 and not last.content and children[-2].type in _BREAKS:
         del children[-2]
     if len(children) == 1 and not last.content and before.type == "paragraph_open":
         before.attrSet("class", "bare")
@@ -281,7 +317,7 @@ def _make_callout(tokens: list[Token], at: int) -> None:
     if not kind:
         return
     children[0].content = children[0].content[kind.end() :]
-    end = next((index for index, child in enumerate(children) if child.type in ("softbreak", "hardbreak")), None)
+    end = next((index for index, child in enumerate(children) if child.type in _BREAKS), None)
     title, rest = (children, []) if end is None else (children[:end], children[end + 1 :])
     name, fold = kind[1].lower(), kind[2]
     if not text_of(title).strip():
@@ -348,8 +384,8 @@ def _with_embeds(tokens: Sequence[Token], about: Surroundings) -> Iterator[Token
             level = min(6, int(token.tag[1]) + 1)
         children = (tokens[index + 1].children or []) if token.type == "paragraph_open" else []
         shown = [about.destination(child.meta["target"]) for child in children if child.type == "wiki"]
-        is_whole = all(child.type == "softbreak" or _is_embedded(child, about) for child in children)
-        if not shown or not is_whole or token.hidden:
+        is_whole = all(child.type in _BREAKS or _is_embedded(child, about) for child in children)
+        if not shown or not is_whole:
             yield token
             continue
         skipped = 2

@@ -39,7 +39,7 @@ THEMES: Final = ("light", "dark")
 LANGUAGE_CODE: Final = re.compile("[a-z]{2}")
 TYPE_NAMES: Final = {
     "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "enex": "Evernote",
-    "epub": "E-book", "html": "Web page", "ics": "Calendar", "json": "JSON", "markdown": "Markdown",
+    "epub": "E-book", "html": "Web page", "ics": "Calendar", "image": "Picture", "json": "JSON", "markdown": "Markdown",
     "mbox": "Mailbox", "mht": "Saved web page", "msg": "Mail (Outlook)", "note": "Note", "notebook": "Notebook",
     "odp": "Slides (ODF)", "ods": "Spreadsheet (ODF)", "odt": "Text (ODF)", "pdf": "PDF", "pptx": "PowerPoint",
     "rtf": "RTF", "text": "Text", "tnef": "Mail (winmail.dat)", "vcf": "Contacts", "xls": "Excel (XLS)",

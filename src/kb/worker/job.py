@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from kb.access.restricted_store import as_caller
 from kb.api.errors import AlreadyReplaced, Forbidden, LeaseLost, OutOfReach, Unreadable
+from kb.api.fields import NOTE
 from kb.api.job_errors import IN_BIN, OF_ENGINE
-from kb.api.models import NOTE
 from kb.api.rights import Caller
 from kb.blobs.protocol import staged_as
 from kb.documents.late_vectors import add_vectors, draft_of
@@ -44,9 +44,6 @@ ENGINE_FAILED = f"{OF_ENGINE}failed {MAX_ATTEMPTS} times during this job; see it
 
 AHEAD, AHEAD_BYTES = 4, 1_000_000
 """The number of jobs that are read ahead of the model: this number, or more up to this total of bytes."""
-
-WRITTEN_AT_LEAST = 4
-"""The number of documents that are written in one transaction even if an urgent write waits."""
 
 PATIENCE_SECONDS = 0.5
 """The time that the worker waits for a file being read before it turns to other work."""
@@ -285,11 +282,12 @@ class Ingestion:
         """Write the next documents in one transaction, which ends early if an urgent write waits."""
         written = list[tuple[PreparedWrite, Outcome]]()
         with self._store.write(self._stop.check) as tx:
-            while left and not (len(written) >= WRITTEN_AT_LEAST and self._store.has_urgent):
+            while left and not (written and self._store.has_urgent):
                 write = left.popleft()
                 written.append((write, self._save(tx, write.job, write.content, write.attached, lease)))
+        for write, _ in written:
+            write.staging.close()  # keeps the staged files, even if something fails later
         for write, outcome in written:
-            write.staging.close()  # keeps the staged files, even if a later write fails
             self._end(write.job, outcome, lease, write.content)
 
     def _save(self, tx: Transaction, job: Job, content: Content, attached: Collection[NewJob], lease: Lease) -> Outcome:

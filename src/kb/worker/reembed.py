@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.errors import DiskFault, DiskFull, KbError, NotReembedding, Stopped, StoreUnavailable
-from kb.api.models import ReembedAction, Reembedding
+from kb.api.fields import ReembedAction
+from kb.api.maintenance_models import Reembedding
 from kb.embed.protocol import Embedder
 from kb.ingest.active_model import ActiveModel, open_model_for
 from kb.ingest.chunk import Chunker

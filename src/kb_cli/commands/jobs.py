@@ -22,7 +22,7 @@ RETRY = "retry"
 DROP = "drop"
 DISMISS = "dismiss"
 Status = Literal["queued", "running", "done", "failed"]
-"""As `kb.api.models.JobStatus`, whose import takes longer than this command (tests/cli/test_help.py)."""
+"""As `kb.api.fields.JobStatus`, whose import takes longer than this command (tests/cli/test_help.py)."""
 
 
 def jobs(

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from kb.api.stream_safe import composed
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.exit_codes import UsageError
@@ -13,7 +12,7 @@ from kb_cli.runtime.options import Exclude, FollowLinks, Json, Tags, split_tags
 from kb_cli.runtime.source_paths import absolute
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
-from kb_cli.sync.folder_names import as_prefix, named
+from kb_cli.sync.folder_names import chosen_prefix, named
 from kb_cli.sync.report import needs_yes, print_plan, print_result
 from kb_cli.sync.round import plan_sync, sync_folder
 from kb_cli.sync.watch_rounds import follow
@@ -62,9 +61,8 @@ def sync(
     if watch and (dry_run or json):
         raise UsageError("--watch cannot be used with --dry-run or --json.")
     path = folder.expanduser()
-    prefix = as_prefix(composed(name)) if name else ""
     local = Folder(
-        *(absolute(path), prefix, tuple(split_tags(tags)), tuple(exclude or ()), delete),
+        *(absolute(path), chosen_prefix(name), tuple(split_tags(tags)), tuple(exclude or ()), delete),
         is_sure=yes,
         follow_links=follow_links,
         take_over=take_over,

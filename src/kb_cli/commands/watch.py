@@ -1,6 +1,8 @@
 """kb watch: folders that a service keeps in sync, without a terminal."""
 
 import asyncio
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import uuid4
@@ -20,7 +22,7 @@ from kb_cli.runtime.source_paths import absolute
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_claim import claim, is_from_here, machine_id
-from kb_cli.sync.folder_names import as_prefix, named, resolved
+from kb_cli.sync.folder_names import chosen_prefix, named, resolved
 from kb_cli.sync.report import count_files, needs_yes, print_result
 from kb_cli.sync.round import Round, sync_folder
 from kb_cli.sync.watch_records import WatchedFolder, load_records, remove_record, save_record
@@ -77,10 +79,11 @@ def watch(
     """
     action, *folders = words
     if action == ADD and len(folders) == 1:
-        prefix = as_prefix(composed(name)) if name else ""
         options = (tuple(split_tags(tags)), tuple(exclude or ()), delete)
         folder = Folder(
-            *(absolute(Path(folders[0]).expanduser()), prefix, *options), follow_links=follow_links, take_over=take_over
+            *(absolute(Path(folders[0]).expanduser()), chosen_prefix(name), *options),
+            follow_links=follow_links,
+            take_over=take_over,
         )
         return add(folder, json=json)
     if tags or exclude or follow_links or delete or name or take_over:
@@ -125,7 +128,8 @@ def add(folder: Folder, *, json: bool) -> int:
 
     record, files = call_async(register)
     save_record(record)
-    is_watched = call_async(lambda client: wait_until_seen(client, record.id))
+    remove_others(record)
+    is_watched = call_async(lambda client: wait_until_seen(client, record.prefix))
     if json:
         output.print_json({"id": record.id, "path": record.path, "prefix": record.prefix, "is_watched": is_watched})
         return exit_codes.OK
@@ -163,11 +167,24 @@ def refuse_overlap(folder: Folder, known: list[dict[str, Any]]) -> None:
             )
 
 
-async def wait_until_seen(client: EngineClient, watch_id: str) -> bool:
+def remove_others(record: WatchedFolder) -> None:
+    """Remove records of the same folder that the engine does not know: two commands may run at once."""
+    known = {row["watch"]["id"] for row in call(lambda client: client.folders())["folders"] if row["watch"]}
+    for other in load_records().values():
+        if is_alike(other, record) and other.id not in known:
+            remove_record(other)
+
+
+def is_alike(one: WatchedFolder, other: WatchedFolder) -> bool:
+    """Return whether two records are for the same folder, name and engine."""
+    return (one.path, one.prefix, one.engine_url) == (other.path, other.prefix, other.engine_url)
+
+
+async def wait_until_seen(client: EngineClient, prefix: str) -> bool:
     """Return whether a program watches the folder, after a few seconds at most."""
     for _ in range(START_SECONDS * 2):
         rows = (await client.folders())["folders"]
-        if any(row["watch"]["state"] != "new" for row in rows if row["watch"] and row["watch"]["id"] == watch_id):
+        if any(row["watch"]["state"] != "new" for row in rows if row["watch"] and row["prefix"] == prefix):
             return True
         await asyncio.sleep(0.5)
     return False
@@ -259,11 +276,13 @@ def remove(word: str, *, json: bool) -> int:
         record = found(word, records)
     except UsageError as error:
         return remove_elsewhere(word, error, json=json)
-    remove_record(record)
+    alike = [other for other in records if is_alike(other, record)]
+    for other in alike:
+        remove_record(other)
     try:
-        call(lambda client: client.stop_watching(record.id))
-    except NotFound:
-        pass
+        for other in alike:
+            with suppress(NotFound):
+                call(partial(EngineClient.stop_watching, watch_id=other.id))
     except KbError as error:
         raise type(error)(
             f"kb no longer watches {record.path}, but the engine still lists it. {error.detail}"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kb.api.temporary_files import is_leftover
+from kb.folders.own_data import NOTES_MARK, is_own_data
 from kb.folders.placeholders import is_dataless, is_placeholder, name_elsewhere
 from kb.folders.timed_reads import ask, ask_folder, forget_silent
 from kb_cli.runtime.exit_codes import UsageError
@@ -41,13 +42,18 @@ LEFTOVER: Final = "leftover"
 """The reason for leftovers of other programs."""
 
 BINARY_SUFFIXES: Final = {
-    ".7z", ".a", ".aac", ".apk", ".avi", ".avif", ".bmp", ".bz2", ".class", ".com", ".dll", ".dmg", ".dylib", ".eot",
-    ".exe", ".flac", ".gif", ".gz", ".heic", ".heif", ".ico", ".img", ".iso", ".jar", ".jpeg", ".jpg", ".lib", ".m4a",
-    ".m4v", ".mkv", ".mov", ".mp3", ".mp4", ".mpeg", ".mpg", ".o", ".oga", ".ogg", ".ogv", ".opus", ".otf", ".png",
-    ".psd", ".pyc", ".rar", ".rpm", ".so", ".sqlite", ".sqlite3", ".tar", ".tgz", ".tif", ".tiff", ".ttf", ".war",
-    ".wav", ".webm", ".webp", ".whl", ".wma", ".wmv", ".woff", ".woff2", ".xz", ".zip", ".zst",
+    ".7z", ".a", ".aac", ".apk", ".avi", ".avif", ".bmp", ".bz2", ".class", ".com", ".db", ".dll", ".dmg", ".dylib",
+    ".eot", ".exe", ".flac", ".gif", ".gz", ".heic", ".heif", ".ico", ".img", ".iso", ".jar", ".jpeg", ".jpg", ".lib",
+    ".m4a", ".m4v", ".mkv", ".mov", ".mp3", ".mp4", ".mpeg", ".mpg", ".o", ".oga", ".ogg", ".ogv", ".opus", ".otf",
+    ".png", ".psd", ".pyc", ".rar", ".rpm", ".so", ".sqlite", ".sqlite3", ".tar", ".tgz", ".tif", ".tiff", ".ttf",
+    ".war", ".wav", ".webm", ".webp", ".whl", ".wma", ".wmv", ".woff", ".woff2", ".xz", ".zip", ".zst",
 }  # fmt: skip
 """Suffixes of files without text. kb skips them in folders, but sends a file that the user names."""
+
+VAULT: Final = ".obsidian"
+"""A folder with this folder in it is a vault; kb also sends its pictures, because notes show them."""
+
+PICTURES: Final = {".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".svg", ".tif", ".tiff", ".webp"}
 
 
 @dataclass
@@ -157,6 +163,8 @@ def _walk(
     exclude: Sequence[str],
     selection: FileSelection,
     within: Path | None,
+    *,
+    is_vault: bool = False,
 ) -> None:
     try:
         entries = ask_folder(folder, _entries)
@@ -164,6 +172,11 @@ def _walk(
     except OSError:
         selection.unreadable.append(folder)
         return
+    names = {entry.name for entry in entries}
+    if NOTES_MARK in names or is_own_data(names):
+        selection.ignored[DEFAULT] += 1
+        return
+    is_vault = is_vault or VAULT in names
     for entry in entries:
         path, is_folder = folder / entry.name, entry.is_dir(follow_symlinks=False)
         original = name_elsewhere(entry.name)
@@ -177,14 +190,14 @@ def _walk(
             else:
                 selection.ignored[reason] += 1
         elif is_folder:
-            _walk(path, rules, exclude, selection, within)
+            _walk(path, rules, exclude, selection, within, is_vault=is_vault)
         elif _is_file(entry):
             if within and entry.is_symlink() and _is_outside(path, within):
                 selection.outside.append(path)
             elif is_dataless(entry):
                 selection.elsewhere.append(path)
             else:
-                _select(path, selection)
+                _select(path, selection, is_vault=is_vault)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -247,8 +260,8 @@ def _is_usual(path: Path, *, is_folder: bool) -> bool:
     return path.name in PRIVATE_NAMES or path.suffix.lower() in PRIVATE_SUFFIXES
 
 
-def _select(path: Path, selection: FileSelection) -> None:
-    if path.suffix.lower() in BINARY_SUFFIXES:
+def _select(path: Path, selection: FileSelection, *, is_vault: bool) -> None:
+    if path.suffix.lower() in BINARY_SUFFIXES and not (is_vault and path.suffix.lower() in PICTURES):
         selection.passed_over.append(path)
     else:
         selection.files.append(path)

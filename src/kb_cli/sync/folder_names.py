@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kb.api.stream_safe import composed
 from kb.folders.timed_reads import ask
 from kb_cli.runtime.engine_call import call
+from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.source_paths import absolute, to_source_path
 from kb_cli.sync.folder_claim import is_from_here, machine_id
 
@@ -72,6 +73,17 @@ async def fetch_names(client: EngineClient) -> FolderNames:
 def prefixes_here(folders: list[dict[str, Any]]) -> dict[Path, str]:
     """Return the prefix of each folder; if a folder has two names, the newer one."""
     return {Path(folder["path"]): folder["prefix"] for folder in sorted(folders, key=lambda folder: str(folder["at"]))}
+
+
+def chosen_prefix(name: str | None) -> str:
+    """Return the prefix for the name that the user chose; empty without a choice.
+
+    Raises:
+        UsageError: the name is blank.
+    """
+    if name is not None and not name.strip():
+        raise UsageError("The name after --as is empty. Choose a name such as vault.")
+    return as_prefix(composed(name.strip())) if name else ""
 
 
 def as_prefix(source_path: str) -> str:

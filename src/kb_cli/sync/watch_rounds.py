@@ -29,6 +29,10 @@ RETRY_SECONDS: Final = 5
 FULL_SECONDS: Final = 600.0
 """A round runs after this time even without a notification: network disks do not report changes by other machines."""
 
+REST_SHARE: Final = 4
+REST_SECONDS: Final = 30.0
+"""After a round, the next one waits for this multiple of its duration: a file such as a log may change all the time."""
+
 
 class Listener(Protocol):
     """Receives the outcome of each round."""
@@ -106,13 +110,18 @@ class Follower:
     async def _follow_until_away(self) -> None:
         """Sync on changes until the engine or the folder is gone: a folder that returns may be a different one."""
         # The first round starts only after watching has begun, so that no change is missed.
-        due = 0.0
+        due = rested = 0.0
+        has_changed = False
         async with aclosing(watch(self.folder.path, print_error)) as ticks:
             async for is_changed in ticks:
-                if is_changed or time.monotonic() >= due or self.is_asked():
+                has_changed |= is_changed
+                now = time.monotonic()
+                if self.is_asked() or (now >= rested and (has_changed or now >= due)):
+                    has_changed = False
                     if not await self._sync_once():
                         return
-                    due = time.monotonic() + FULL_SECONDS
+                    ended = time.monotonic()
+                    due, rested = ended + FULL_SECONDS, ended + min(REST_SECONDS, REST_SHARE * (ended - now))
 
     async def _sync_once(self) -> bool:
         """Run one round and report its outcome; return whether engine and folder were available."""

@@ -19,6 +19,7 @@ from kb_cli.runtime.error_wording import rephrase
 from kb_cli.runtime.last_search import state_folder
 from kb_cli.runtime.output import print_error, print_line
 from kb_cli.sync.digests import DigestCache
+from kb_cli.sync.folder_claim import machine_id
 from kb_cli.sync.report import SyncResult, is_done, summarize
 from kb_cli.sync.watch_records import WatchedFolder, load_records
 from kb_cli.sync.watch_rounds import RETRY_SECONDS, Follower
@@ -224,7 +225,8 @@ class Watcher:
         if not records:
             return {}
         syncing = {id_: id_ in self._threads and self._threads[id_].is_syncing for id_ in records}
-        return {watch["id"]: watch["asked_at"] for watch in (await client.note_running(syncing))["watches"]}
+        known = await client.note_running(machine_id(), syncing)
+        return {watch["id"]: watch["asked_at"] for watch in known["watches"]}
 
     def _say_problem(self, reason: str) -> None:
         """Print once why the engine does not answer."""

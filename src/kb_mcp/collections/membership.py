@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kb.api.errors import Invalid, KbError
-from kb.api.models import ENDED
+from kb.api.fields import ENDED
 from kb.client.client import JSON, EngineClient
 
 logger = logging.getLogger(__name__)

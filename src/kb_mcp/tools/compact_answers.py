@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.client.client import JSON
 
 MARKS: Final = "#*_-> \t\n"

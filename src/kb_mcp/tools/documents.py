@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal
 from fastmcp.tools import ToolResult
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from kb.api import models
+from kb.api import fields
 from kb.api.date_parsing import day, moment
 from kb.api.errors import Changed, Invalid, KbError, NotFound, Unauthorized
 from kb.client.client import JSON, EngineClient
@@ -42,7 +42,7 @@ CHARACTERS_OF_A_CHUNK: Final = 400
 NO_WORD: Final = "Nothing found: no document contains any word of the query."
 LIST_END: Final = "No more documents: the list ended before this cursor."
 FRONT_MATTER: Final = ("---\n", "+++\n")
-LINKING_TYPES: Final = (models.NOTE, "markdown", "eml", "msg")
+LINKING_TYPES: Final = (fields.NOTE, "markdown", "eml", "msg")
 MAX_LINKS: Final = 8
 """How many links kb_get names in each direction."""
 
@@ -61,7 +61,7 @@ def _check_integer(value: object) -> object:
 WHOLE = BeforeValidator(_check_integer)
 """Refuses true and false. It must follow the bounds of a number, or pydantic omits them from the schema."""
 
-Tag = Annotated[models.Tag, WithJsonSchema({"type": "string"})]
+Tag = Annotated[fields.Tag, WithJsonSchema({"type": "string"})]
 Tags = Annotated[list[Tag], Field(fail_fast=True)]
 DocumentId = Annotated[int, Field(ge=1, description="From search: 131."), WHOLE]
 AllTags = Annotated[list[str], Field(fail_fast=True, description="With all.")]
@@ -132,8 +132,9 @@ class DocumentTools:
         reply, corrected = await retried(
             self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
         )
-        is_whole = all or fts_only or vec_only or top > models.DEFAULT_TOP
-        data = self._limiter.search_results(reply if is_whole else without_weaker(reply, top), is_whole=is_whole)
+        is_whole = all or fts_only or vec_only or top > fields.DEFAULT_TOP
+        shown = reply if is_whole else without_weaker(reply, top)
+        data = self._limiter.search_results(shown, is_whole=is_whole or sort == "recent")  # the last may be the best
         data["results"] = compact_answers.without_own(data["results"], current_name() or client_name())
         weak = [
             *corrected,

@@ -10,7 +10,7 @@ from typing import Final
 from starlette.concurrency import run_in_threadpool
 
 from kb.api.errors import Invalid, NotFound
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.client.client import JSON, EngineClient
 
 MOST_NAMED: Final = 3

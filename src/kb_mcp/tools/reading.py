@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Final
 
 from kb.api.errors import Invalid, NotFound
-from kb.api.models import NOTE, THREAD
+from kb.api.fields import NOTE, THREAD
 from kb.client.client import JSON, EngineClient
 from kb_mcp.tools import compact_answers
 from kb_mcp.tools.headings import HEADING_LINE

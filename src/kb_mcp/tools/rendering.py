@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.api.omissions import phrase
 from kb_mcp.tools.invisible_characters import shown
 
@@ -53,7 +53,7 @@ def search_text(data: JSON) -> str:
     pending = pending_text(data.get("pending", 0))
     if not results:
         return with_quotes_notice("\n".join(filter(None, [rest, data.get("weak"), pending])) or "Nothing found.")
-    mark = mark_for([passage["text"] for result in results for passage in (result, *result.get("more", ()))])
+    mark = mark_for([shown_text(passage) for result in results for passage in (result, *result.get("more", ()))])
     results, shared = without_shared(results)
     lines = [marked_notice(mark), *(f"{mark} {said}" for said in (*shared, data.get("weak")) if said)]
     is_mixed = len(results) < LEAST_SHARING or any(result["doc_type"] != NOTE for result in results)
@@ -331,7 +331,8 @@ def render(tool: str, data: JSON) -> str | None:
 
 
 def fence_for(texts: Sequence[str]) -> tuple[str, str]:
-    """Return marks to put before and after texts. No text contains them."""
+    """Return marks to put before and after texts. No text contains them, as answers show it."""
+    texts = list(map(visible, texts))  # which can join the parts of a mark
     for length in range(FENCE, MAX_FENCE):
         begin, end = "<" * length, ">" * length
         if not any(begin in text or end in text for text in texts):

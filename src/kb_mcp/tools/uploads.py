@@ -9,6 +9,7 @@ import hashlib
 import io
 import logging
 import re
+from contextlib import nullcontext
 from pathlib import PurePath
 from typing import Annotated, BinaryIO, Final
 
@@ -79,13 +80,10 @@ class UploadTools:
         else:  # fail now if the engine is unreachable, before the agent sends the file
             await self._engine.own_rights()
         if text or url:
-            file: BinaryIO = await self._fetcher.fetch(url) if url else io.BytesIO(text.encode())
             path = source_path or (public_url(url) if url else None)
-            try:
+            async with self._fetcher.fetched(url) if url else nullcontext(io.BytesIO(text.encode())) as file:
                 check_digest(file, sha256)
                 added = await self._engine.add_file(filename, file, tags=tags, source_path=path, wait=WAIT_SECONDS)
-            finally:
-                file.close()
             return tool_result(receipt(added))
         upload_id = await run_in_threadpool(
             self._store.start,

@@ -59,6 +59,7 @@ def _share(score: float | None, best: float) -> float:
 
 def left_out_text(weaker: int, *, has_excerpts: bool) -> str:
     """Return the number of weaker passages and the sign for missing sentences, with the remedy; empty for neither."""
-    said = f"{weaker} weaker result{'s' if weaker > 1 else ''} left out" if weaker else ""
-    cut = "sentences left out at …" if has_excerpts else ""
-    return f"{', '.join(filter(None, (said, cut)))}; all=true shows them." if said or cut else ""
+    if not weaker:
+        return "Sentences left out at …; all=true shows them." if has_excerpts else ""
+    count = "1 weaker result" if weaker == 1 else f"{weaker} weaker results"
+    return f"{count} left out{', and sentences at …' if has_excerpts else ''}; all=true shows them."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, Literal
 
 from kb.api.errors import Unreadable
@@ -18,6 +19,18 @@ SUFFIXES: Final[dict[str, frozenset[str]]] = {
     "wpd": frozenset((".wp", ".wp5", ".wp6", ".wpd", ".wpt")),
 }
 """The suffixes of such files by kind; the kind of a file depends on its content."""
+
+_SIGNATURE: Final = re.compile(
+    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|BM|II[*+]\0|MM\0[*+]|RIFF....WEBP|\0\0..ftyp", re.DOTALL
+)
+
+
+def is_picture(data: bytes) -> bool:
+    """Return whether a file begins like a picture, whatever its name.
+
+    Tesseract treats any other file as a list of files to read.
+    """
+    return _SIGNATURE.match(data) is not None
 
 
 class Opaque(Unreadable):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from kb.api.models import Sort
+from kb.api.fields import Sort
 from kb.api.tag_tree import stem
 from kb.lexical.document_names import FILE_MARK
 from kb.store.postgres.full_text import FullText

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
 from kb.api.date_parsing import own_day
-from kb.api.models import Sort
+from kb.api.fields import Sort
 from kb.lexical.document_names import folded
 from kb.store.row_mapping import stored
 from kb.store.rows import Filter

@@ -11,7 +11,7 @@ from typing import Final
 
 from kb.api.date_parsing import own_day
 from kb.api.errors import ModelChanged
-from kb.api.models import Sort
+from kb.api.fields import Sort
 from kb.api.rights import Limit
 from kb.api.tag_tree import tags_above
 from kb.store.chunk_compression import compressed, decompressed

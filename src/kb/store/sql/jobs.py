@@ -8,7 +8,7 @@ from typing import Any
 
 from kb import clock
 from kb.api.errors import LeaseLost
-from kb.api.models import JobStatus
+from kb.api.fields import JobStatus
 from kb.api.rights import Caller
 from kb.store.row_mapping import Execute, counts, field_values, map_job, mapped, moment, stored_limit
 from kb.store.rows import Job, NewJob

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from kb.api.models import NOTE
+from kb.api.fields import NOTE
 from kb.api.rights import Limit
 from kb.lexical.links import (
     BY_ALIAS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from kb.api.models import ReembedState
+from kb.api.fields import ReembedState
 from kb.store.row_mapping import Execute, field_values
 from kb.store.rows import MissingVector, SecondSpace, VectorSpace
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from kb.api.models import Sort
+from kb.api.fields import Sort
 from kb.api.tag_tree import stem
 from kb.lexical.segmentation import as_phrase
 from kb.store.row_mapping import Execute, stored

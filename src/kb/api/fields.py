@@ -1,0 +1,229 @@
+"""Types and limits of the fields of requests and replies, and the bases of both."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    StringConstraints,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core.core_schema import no_info_after_validator_function
+
+from kb.api.doc_types import DOC_TYPES
+from kb.api.stream_safe import composed
+
+DEFAULT_TOP = 10
+DEFAULT_PAGE = 50
+MAX_PAGE = 500
+
+MAX_TAGS = 100
+"""The maximum number of tags of a document, and of a list in a request."""
+
+MAX_TAG_CHARS = 200
+
+JobStatus = Literal["queued", "running", "done", "failed"]
+ReembedState = Literal["building", "stopped", "returning", "kept"]
+ReembedAction = Literal["start", "stop", "resume", "rollback", "finish"]
+ENDED: Final = frozenset[JobStatus]({"done", "failed"})
+"""The final states of a job."""
+
+JobKind = Literal["note", "file"]
+NOTE: Final = "note"
+"""The kind of a note's job, and the type of its document."""
+
+Restriction = Literal["files", "network", "processes", "writing"]
+"""A restriction of the parser: no access to files, to the network, to other processes, or no writing of files."""
+
+Sort = Literal["id", "recent", "oldest", "date"]
+SearchSort = Literal["relevance", "recent"]
+Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """A text that contains a match of a pattern; `otherwise` is the error message in plain words."""
+
+    pattern: str
+    otherwise: str
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return handler(schema) | {"pattern": self.pattern}
+
+    def _check(self, text: str) -> str:
+        if text.isspace() or not re.search(self.pattern, text):  # a search takes 7 ns for each space
+            raise PydanticCustomError("like", "{otherwise}", {"otherwise": self.otherwise})
+        return text
+
+
+def _date_and_time(value: object) -> object:
+    if not isinstance(value, str) or not re.match(r"\d{4}-\d\d-\d\d", value):
+        raise PydanticCustomError("instant", "must be a date and time such as 2026-01-31T12:00:00Z")
+    return value
+
+
+def _in_utc(instant: datetime) -> datetime:
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError:
+        raise PydanticCustomError("instant", "must be within the years 1 to 9999 in UTC") from None
+
+
+def _in_calendar(instant: datetime) -> datetime:
+    _in_utc(instant)
+    return instant
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def whole(value: object) -> object:
+    """Return a whole number as an integer, because 3.0 and 3 are the same in JSON."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _sort(value: object) -> object:
+    return "recent" if value == "newest" else value
+
+
+ListSorted = Annotated[
+    Sort,
+    BeforeValidator(_sort, json_schema_input_type=Literal["id", "recent", "newest", "oldest", "date"]),
+    Field(
+        description=(
+            "`recent` or `newest`: last changed or added first; `oldest`: the reverse; `date`: latest document date"
+            " first; `id`: by id."
+        )
+    ),
+]
+SearchSorted = Annotated[
+    SearchSort,
+    BeforeValidator(_sort, json_schema_input_type=Literal["relevance", "recent", "newest"]),
+    Field(description="`relevance`: best first; `recent` or `newest`: the same results, newest first."),
+]
+
+# \s differs between languages: only in Python it includes \x1c to \x1f, only in JavaScript \ufeff, and only there not
+# \x85.
+WORD = r"[^\s\x1c-\x1f\x85\ufeff]"
+"""The pattern of a text with more than white space."""
+
+NOT_BLANK = Like(WORD, "must contain more than white space")
+ANSWERED = "not a cursor from this list; leave it out to start with the first page"
+PAGE_BEFORE = "`next_cursor` of the previous page."
+
+Tag = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1),
+    AfterValidator(composed),
+    Like(
+        r"^[^,\x00-\x1f\x7f]*[^\s,\x00-\x1f\x7f\x85\ufeff][^,\x00-\x1f\x7f]*$",
+        "a tag must contain more than white space, and no comma or control character",
+    ),
+]
+"""Tags are compared without surrounding white space and with composed letters (NFC); see `kb.api.tag_tree`."""
+
+Tags = Annotated[list[Tag], Field(fail_fast=True)]
+THREAD: Final = "thread:"
+"""The prefix of a tag that names a thread. The other notes of its thread also help to find a short note."""
+
+NoteText = Annotated[str, Field(min_length=1), NOT_BLANK]
+MAX_TITLE: Final = 500
+MAX_SOURCE: Final = 500
+Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE), NOT_BLANK, AfterValidator(_in_one_line)]
+Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
+SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK, AfterValidator(composed)]
+"""Paths are compared with composed letters (NFC), because file systems differ."""
+
+Label = Annotated[str, Field(min_length=1, max_length=255)]
+SourcePrefix = Annotated[
+    SourcePath, Field(description="Only documents whose `source_path` begins with this text, such as `docs/`.")
+]
+SourcePart = Annotated[
+    SourcePath,
+    Field(description="Only documents whose `source_path` contains this text; the case of ASCII letters is ignored."),
+]
+Name = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=1000,
+        description="Only files with this name (without folders) and notes with this title; `*` and `?` are wildcards.",
+    ),
+]
+IdPrefix = Annotated[
+    str, Field(pattern=r"^[1-9][0-9]{0,17}$", description="Only documents whose id begins with these digits.")
+]
+DocType = Annotated[
+    str, Field(min_length=1, max_length=100, description=f"Only documents of this type: {', '.join(DOC_TYPES)}.")
+]
+Lang = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z]{2}$", description="Only documents in this language, as an ISO 639-1 code such as `de`."),
+    AfterValidator(str.lower),
+]
+Count = Annotated[int, Field(ge=1), BeforeValidator(whole)]
+"""A number from 1, which JSON may write as 3.0."""
+
+Instant = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_utc), Field(strict=False)]
+DayBound = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_calendar), Field(strict=False)]
+"""A moment with its time zone: its day in this zone is compared with the dates of documents."""
+
+Why = Annotated[str | None, Field(max_length=500, description="The reason for the change, which the history shows.")]
+DocumentId = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
+VersionNumber = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
+UPDATED_AFTER: Any = Field(
+    description="Only documents changed at or after this time. Documents that never changed count by their creation."
+)
+AFTER: Any = Field(
+    description="Only documents dated on or after this day. Without a date, the last change or the creation counts."
+)
+BEFORE: Any = Field(description="Only documents dated before this day, by the same rule as `after`.")
+DocumentsCursor = Annotated[
+    str, Field(max_length=500, description=PAGE_BEFORE), Like(r"^[0-9]{1,18}\.([0-9a-f]{2})*$", ANSWERED)
+]
+JobsCursor = Annotated[str, Field(description=PAGE_BEFORE), Like(r"^[0-9]{1,18}$", ANSWERED)]
+BinCursor = Annotated[
+    str,
+    Field(max_length=100, description=PAGE_BEFORE),
+    Like(r"^[0-9]{1,18}\.[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$", ANSWERED),
+]
+
+
+ALL_TAGS: Final = Field(
+    description="Only documents with all of these tags. Each tag includes the tags below it: `projects` matches"
+    " `projects/kiln`."
+)
+ANY_TAG: Final = Field(description="Only documents with at least one of these tags or the tags below them.")
+NO_TAG: Final = Field(description="Only documents with none of these tags and none of the tags below them.")
+TAG_EXACT: Final = Field(description="Do not include the tags below the tags of the filters.")
+
+
+class Request(BaseModel):
+    """The body of a request. Unknown fields and wrong types are refused, never ignored or converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Reply(BaseModel):
+    """The body of a response, read from rows of the store."""
+
+    model_config = ConfigDict(from_attributes=True, hide_input_in_errors=True)
+
+
+NotesFolderAction = Literal["delete", "restore"]

@@ -1,0 +1,60 @@
+"""Requests and replies about notes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from kb.api.fields import THREAD, DocumentId, NoteText, Reply, Request, Source, SourcePath, Tag, Tags, Title
+
+
+class NoteRequest(Request):
+    """A new note."""
+
+    text: NoteText
+    title: Title | None = None
+    tags: Tags = []
+    source_path: SourcePath | None = None
+    thread: Annotated[
+        Tag | None, Field(description="The note's thread: related notes help to find it. Becomes the tag `thread:…`.")
+    ] = None
+    source: Annotated[Source | None, Field(description="The origin of the note: a URL, a book, a person.")] = None
+    replaces: Annotated[DocumentId | None, Field(description="The id of the note that this note supersedes.")] = None
+    if_new: Annotated[
+        bool, Field(description="Store nothing if a note says nearly the same. The answer names it in `alike`.")
+    ] = False
+
+    @property
+    def all_tags(self) -> list[str]:
+        """The tags, including the tag of the thread."""
+        return [*self.tags, f"{THREAD}{self.thread}"] if self.thread else self.tags
+
+
+class NoteUpdate(Request):
+    """A change of a note: a whole new `text`, or edits of its text, title or tags.
+
+    `old` must occur exactly once in the text; `new` replaces it. `append` adds lines at the end, `prepend` at the
+    beginning, after any front matter. A tag in both lists stays.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={"minProperties": 1, "dependentRequired": {"old": ["new"], "new": ["old"]}}
+    )
+
+    text: NoteText | None = None
+    old: Annotated[str, Field(min_length=1)] | None = None
+    new: str | None = None
+    append: NoteText | None = None
+    prepend: NoteText | None = None
+    title: Title | None = None
+    tags_add: Tags = []
+    tags_remove: Tags = []
+
+
+class Alike(Reply):
+    """A note that says nearly the same as a new one, with the beginning of its text."""
+
+    document_id: int
+    title: str
+    text: str

@@ -1,0 +1,207 @@
+"""Requests and replies of searches."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from kb.api.document_models import Place
+from kb.api.fields import (
+    AFTER,
+    ALL_TAGS,
+    ANY_TAG,
+    BEFORE,
+    DEFAULT_TOP,
+    NO_TAG,
+    NOT_BLANK,
+    TAG_EXACT,
+    UPDATED_AFTER,
+    Count,
+    DayBound,
+    DocType,
+    DocumentId,
+    Instant,
+    Lang,
+    Name,
+    Reply,
+    Request,
+    SearchSorted,
+    SourcePath,
+    SourcePrefix,
+    Tags,
+    Timestamp,
+)
+
+BOTH_MODES: dict[str, Any] = {
+    "required": ["fts_only", "vec_only"],
+    "properties": {"fts_only": {"const": True}, "vec_only": {"const": True}},
+}
+
+
+class SearchRequest(Request):
+    """A search in the documents that match all filters.
+
+    `fts_only` searches only by words, `vec_only` only by meaning; set at most one of them. With `group_by`, `top`
+    counts documents, and each result has the next best passages of its document in `more`. With `max_tokens`, the
+    response has as many results as fit, and the last one may be cut after a word.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"not": BOTH_MODES})
+
+    query: Annotated[str, Field(min_length=1, max_length=20_000), NOT_BLANK]
+    top: Count = DEFAULT_TOP
+    tags: Annotated[Tags, ALL_TAGS] = []
+    tag_any: Annotated[Tags, ANY_TAG] = []
+    tag_not: Annotated[Tags, NO_TAG] = []
+    tag_exact: Annotated[bool, TAG_EXACT] = False
+    doc_type: DocType | None = None
+    lang: Lang | None = None
+    source_path: SourcePath | None = None
+    source_prefix: SourcePrefix | None = None
+    name: Name | None = None
+    created_after: Annotated[Instant | None, Field(description="Only documents created at or after this time.")] = None
+    created_before: Annotated[Instant | None, Field(description="Only documents created before this time.")] = None
+    updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
+    after: Annotated[DayBound | None, AFTER] = None
+    before: Annotated[DayBound | None, BEFORE] = None
+    document_id: Annotated[DocumentId | None, Field(description="Only passages of this document.")] = None
+    sort: SearchSorted = "relevance"
+    fts_only: bool = False
+    vec_only: bool = False
+    exact: Annotated[bool, Field(description="Compare every vector. This is slower and misses no passage.")] = False
+    group_by: Literal["document"] | None = None
+    max_tokens: Annotated[
+        Count | None, Field(description="The maximum number of tokens of text in all results together.")
+    ] = None
+    explain: Annotated[bool, Field(description="Explain the score of each result (`explanation`).")] = False
+
+
+class ExplainedTerm(Reply):
+    """A word of the query in the passage, and its share of `fts_score`.
+
+    `idf` is the weight of the word: rarer words have more. `count` is its number of occurrences; one in a title or
+    heading counts twice. Both are null for a prefix such as `photogr*`, and while full text is searched on disk.
+    """
+
+    term: str
+    score: float
+    idf: float | None = None
+    count: int | None = None
+
+
+class ExplainedLeg(Reply):
+    """The rank and score of a passage by words, or by meaning.
+
+    `place` is its rank in this list, from 1, or null if it is not listed. `score` is its own score; `in_context` is its
+    score together with its neighbours, or null without neighbours. `share` is its part of the result's score.
+    """
+
+    place: int | None
+    score: float | None
+    in_context: float | None
+    share: float
+
+
+class Explanation(Reply):
+    """The parts of a score: it is the sum of both shares and of `typed`.
+
+    `words` or `meaning` is null if the search did not use it. `typed` is the bonus if the passage contains words of the
+    query as typed, or if they are the document's name.
+    """
+
+    terms: list[ExplainedTerm]
+    words: ExplainedLeg | None
+    meaning: ExplainedLeg | None
+    typed: float = 0
+
+
+class Passage(Reply):
+    """A chunk that matches the query. `index` is its number in the document, from 0.
+
+    `fts_score` (words) and `vec_score` (meaning) are null if that search did not find it. `context_score` is the part
+    of `score`, possibly negative, that comes from its neighbours, or null without neighbours. `highlights` are the
+    ranges of `text`, in Unicode code points, that match words of the query. `truncated` is true if `text` was cut to
+    fit `max_tokens`.
+    """
+
+    chunk_id: int
+    index: int
+    text: str
+    truncated: bool
+    highlights: list[tuple[int, int]]
+    place: Place
+    score: float
+    fts_score: float | None
+    vec_score: float | None
+    context_score: float | None
+    explanation: Explanation | None = None
+
+
+class CopyOf(Reply):
+    """Another document with the same, or nearly the same, passage."""
+
+    document_id: int
+    title: str
+    source_path: str | None
+
+
+class SearchResult(Passage):
+    """A passage with the fields of its document. `more` has the document's next best passages if `group_by` is set.
+
+    `copies` lists up to 20 other documents with the same passage, which are not results of their own. `copy_count` is
+    their number among the best matches.
+
+    `source` is the origin of a note. `replaced_by` is the note that supersedes it; a superseded note ranks directly
+    below its replacement. `by` is the name of the key of the last change, `client` its program.
+    """
+
+    document_id: int
+    title: str
+    source_path: str | None
+    doc_type: str
+    tags: list[str]
+    more: list[Passage]
+    copies: list[CopyOf] = []
+    copy_count: int = 0
+    date: str | None
+    language: str | None = None
+    created_at: Timestamp
+    updated_at: Timestamp | None
+    source: str | None
+    replaced_by: int | None
+    by: str | None
+    client: str | None
+
+
+class UnknownWord(Reply):
+    """A word of the query that no document contains. If `nearest` has words, kb searched for the first one instead."""
+
+    word: str
+    nearest: list[str]
+
+
+class UnreadableFile(Reply):
+    """A file named in the query that kb could not read; `error` is the error of its job."""
+
+    job_id: int
+    filename: str
+    error: str
+
+
+class SearchReply(Reply):
+    """The results, best first.
+
+    `omitted` is the number of passages that did not fit `max_tokens`, `pending` the number of unfinished jobs: searches
+    do not find their content yet, or only by its words. `unknown` lists the words of the query that no document
+    contains, `unreadable` up to 3 of the `unreadable_count` files named in the query that kb could not read. `weak` is
+    true if no document answers the query well.
+    """
+
+    results: list[SearchResult]
+    omitted: int
+    pending: int
+    unknown: list[UnknownWord] = []
+    unreadable: list[UnreadableFile] = []
+    unreadable_count: int = 0
+    weak: bool = False

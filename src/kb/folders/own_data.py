@@ -1,0 +1,24 @@
+"""Folders of kb itself: their files would be added again after each change, which changes them again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+MARKS: Final = ({"kb.lock", "clock.json"}, {"kb.db", "manifest.json"}, {"kb-export.json"})
+"""The names that a data folder, a backup and an export have."""
+
+NOTES_MARK: Final = ".kb-folder"
+"""The mark of a notes folder, as in `kb.notes_folder.marker`. The engine watches its files, so no sync adds them."""
+
+
+def is_own_data(names: Collection[str]) -> bool:
+    """Return whether a folder with these entries belongs to kb."""
+    return any(mark.issubset(names) for mark in MARKS)
+
+
+def is_in_own_data(path: Path, within: Path) -> bool:
+    """Return whether a path is in a folder of kb, which is in the folder `within` or the same."""
+    inside = [folder for folder in path.parents if folder == within or within in folder.parents]
+    return any(all((folder / name).exists() for name in mark) for folder in inside for mark in MARKS)
