@@ -51,7 +51,7 @@ def test_the_page_says_how_each_folder_is(read, site):
     assert "14 of 44 documents would be deleted" in scans
     assert "kb watch now scans --yes" in scans
     assert "1 failed file" in scans
-    assert "The folder /media/ada/disk does not exist. First failed just now." in section(reader, "disk")
+    assert "The folder /media/ada/disk does not exist. First failed " in section(reader, "disk")
     assert "No program has watched this folder yet. On lamp, start kb serve" in section(reader, "laptop")
 
 

@@ -27,8 +27,15 @@ def shown(time):
     return f"{datetime.fromisoformat(time) + AHEAD:%Y-%m-%d %H:%M}"
 
 
+@pytest.fixture
+def failed(site):
+    """A failed job, which the overview shows."""
+    unreadable = {"file": ("unreadable.pdf", b"%PDF-1.7\nbroken")}
+    assert site.engine.post("jobs", params={"wait": 30}, files=unreadable).json()["status"] == "failed"
+
+
 @pytest.mark.parametrize("place", ["documents", "bin", "jobs", "changes", "overview", "?q=boat", "doctor"])
-def test_every_time_is_the_readers(far_east, site, place):
+def test_every_time_is_the_readers(far_east, site, failed, place):
     far_east.get(f"{site.url}/{place}")
     times = [(time, title) for time, title in far_east.execute_script(TITLES) if "T" in time and title]
     assert times

@@ -26,7 +26,7 @@ SUGGESTED: Final = 500
 
 async def tags(request: Request, visit: Visit) -> Response:
     """List the tags; a form renames a tag or deletes it."""
-    if request.method == "GET":
+    if request.method != "POST":
         return await show(request, visit)
     form = await visit.form(request)
     tag, new, find = (str(form.get(name, "")) for name in ("tag", "new", "find"))
