@@ -135,7 +135,7 @@ def run(**flags: object) -> None:
 
 
 def with_first_key(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the environment with the key that the page *Keys* made, if no API key is set; agents may have their own."""
+    """Return the environment with the key that the page *Keys* made, unless an API key is set."""
     file = data_folder(environment) / FIRST_KEY
     api, mcp = (any(is_set(key, environment) for key in APPS[app].keys) for app in (ENGINE, "mcp"))
     if api or not file.is_file():
