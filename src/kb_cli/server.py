@@ -135,12 +135,12 @@ def run(**flags: object) -> None:
 
 
 def with_first_key(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the environment with the key that the page *Keys* made, for people and agents, if no other key is set."""
+    """Return the environment with the key that the page *Keys* made, unless an API key is set."""
     file = data_folder(environment) / FIRST_KEY
-    keys = {key for app in APPS.values() for key in app.keys}
-    if not file.is_file() or any(is_set(key, environment) for key in keys):
+    api, mcp = (any(is_set(key, environment) for key in APPS[app].keys) for app in (ENGINE, "mcp"))
+    if api or not file.is_file():
         return environment
-    return with_flags(environment, api_key_file=file, mcp_api_key_file=file)
+    return with_flags(environment, api_key_file=file, mcp_api_key_file=None if mcp else file)
 
 
 def work(**flags: object) -> None:

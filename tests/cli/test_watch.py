@@ -179,6 +179,17 @@ def test_two_commands_at_once_leave_one_record_that_can_be_removed(kb, folder, t
     assert row(kb, tag) is None
 
 
+def test_the_folder_of_another_engine_with_the_same_name_stays(kb, home, watched, tag):
+    other = Path(home[1]["XDG_CONFIG_HOME"]) / "kb" / "watched" / f"{'0' * 32}.json"
+    other.write_text(json.dumps({"path": "/elsewhere", "prefix": f"{tag}/", "engine_url": "http://10.0.0.9:8000"}))
+    try:
+        assert kb("watch", "remove", tag).stdout == f"kb no longer watches {watched}. Its documents stay.\n"
+        assert other.exists()
+        assert row(kb, tag) is None
+    finally:
+        other.unlink()
+
+
 def test_a_folder_in_or_around_a_watched_one_is_refused(kb, watched, tag):
     inside, around = kb("watch", "add", watched / "deep"), kb("watch", "add", watched.parent)
     assert (inside.returncode, f"as a part of {watched}" in inside.stderr) == (2, True)

@@ -122,6 +122,17 @@ def test_a_setting_in_the_environment_is_not_changed(start_server, tmp_path):
         assert (shown["value"], shown["source"]) == ("0", "environment")
 
 
+def test_the_first_key_guards_a_kb_whose_agents_have_a_key_already(start_server, tmp_path):
+    agents = OPEN | {"KB_MCP_API_KEY": "the-agents-key"}
+    with start_server(tmp_path, **agents) as server, api(server) as engine:
+        key = engine.post("first-key").json()["key"]
+    with start_server(tmp_path, **agents) as server, api(server) as nobody, api(server, key) as engine:
+        assert (nobody.get("status").status_code, engine.get("status").status_code) == (401, 200)
+        for sent, status in ((key, 401), ("the-agents-key", 400)):
+            answer = httpx2.post(f"{server.url}/mcp", json={}, headers={"Authorization": f"Bearer {sent}"})
+            assert answer.status_code == status
+
+
 def test_the_first_key_guards_people_agents_and_commands_from_the_next_start(start_server, tmp_path):
     data = tmp_path / "data"
     with start_server(data, **OPEN) as server, api(server) as engine:

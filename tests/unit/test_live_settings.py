@@ -245,3 +245,24 @@ def test_every_setting_is_described(live):
     settings = live.state().settings
     assert all(len(each.about) > 10 for each in settings)
     assert {each.name for each in settings if each.changeable} == set(CHANGEABLE)
+
+
+@pytest.mark.parametrize("name", ["inbox_dir", "backup_dir"])
+@pytest.mark.parametrize("place", ["notes", "notes/below", "."])
+def test_the_inbox_and_the_backups_stay_apart_from_the_notes_folder(folder, tmp_path, name, place):
+    chosen = tmp_path / "own" / place
+    chosen.mkdir(parents=True)
+    (tmp_path / "own" / "notes").mkdir(exist_ok=True)
+    with started(folder, KB_NOTES_DIR=str(tmp_path / "own" / "notes")) as live:
+        with pytest.raises(Invalid, match="Name a folder apart from it"):
+            live.change(SettingsChange(**{name: str(chosen)}))
+        assert not (folder / SAVED).exists()
+
+
+def test_a_saved_inbox_in_a_new_notes_folder_is_skipped_at_the_start(folder, tmp_path):
+    (tmp_path / "inbox").mkdir()
+    with started(folder) as live:
+        live.change(SettingsChange(inbox_dir=str(tmp_path / "inbox")))
+    with started(folder, KB_NOTES_DIR=str(tmp_path / "inbox")) as again:
+        assert again.settings.inbox_dir is None
+        assert "Name a folder apart from it" in setting(again, "inbox_dir").fault

@@ -82,6 +82,21 @@ def test_if_the_document_to_keep_is_gone_the_others_stay(reading, site, twins):
     assert present(site, ids) == ids[1:]
 
 
+@pytest.mark.parametrize("changed", [0, 1])
+def test_if_one_has_changed_since_the_page_was_made_all_stay(reading, site, twins, changed):
+    name, ids = twins
+    reader = reading(f"{site.url}/duplicates")
+    [form] = [form for form in reader.page.forms if name in form.text_content()]
+    fields = {}
+    for key, value in form.form_values():
+        fields.setdefault(key, []).append(value)
+    assert add(site, f"{name}/{'ab'[changed]}/story.md", f"{name} has another end.", name) == ids[changed]
+    reader._take(reader.http.post(form.action, data=fields | {"keep": str(ids[0])}))
+    assert reader.answer.status_code == 422
+    assert "has changed. Go back, reload the page, and look at it again." in reader.text
+    assert present(site, ids) == ids
+
+
 def test_a_file_of_a_synced_folder_is_deleted_only_after_a_question(reading, site, twins):
     name, ids = twins
     claim = {"prefix": f"{name}/b/", "path": f"/{name}/b", "host": "laptop", "machine": name}

@@ -11,6 +11,7 @@ from selenium.webdriver.common.keys import Keys
 
 from kb.web.attachments import picture_type, unique_name
 from kb.web.suggestions import link_to
+from tests import conftest
 from tests.support.eventually import eventually
 from tests.web.conftest import find, read, told
 from tests.web.test_flows import press
@@ -241,6 +242,30 @@ def test_a_note_is_not_saved_while_a_file_is_still_being_added(browser, site, ed
     assert find(browser, "[data-said]", "still being added")
     browser.execute_cdp_cmd("Network.emulateNetworkConditions", slow | {"latency": 0})
     eventually("its link is there", lambda: "[[attachments/late-" in value(browser))
+
+
+def test_a_note_can_be_saved_after_an_answer_about_a_file_that_broke_off(browser, site, editor):
+    editor.send_keys("Text ")
+    browser.execute_script(
+        """const real = window.fetch;
+        window.fetch = (to, ...rest) => String(to).endsWith("attach") ? Promise.resolve(new Response('{"te')) : real(to, ...rest);"""
+    )
+    transfer(browser, "drop", [("cut.txt", "text/plain", b"Cut.")])
+    assert find(browser, "[data-said].bad", "cut.txt: ")
+    assert value(browser) == "Text "
+    find(browser, ".primary", "Save")[0].click()
+    eventually("the note is saved", lambda: "/d/" in browser.current_url)
+
+
+def test_the_preview_says_that_the_session_has_ended(browser, guarded):
+    browser.expected = ("401",)
+    browser.get(f"{guarded.url}/new")
+    find(browser, "[name=key]")[0].send_keys(conftest.KEY, Keys.ENTER)
+    assert find(browser, "#text")
+    browser.delete_all_cookies()
+    find(browser, "#text")[0].send_keys("Written without a session.")
+    assert find(browser, "#preview", "restore your draft")
+    assert browser.find_elements(By.CSS_SELECTOR, "#preview input") == []
 
 
 def test_a_draft_is_offered_with_its_name_and_never_in_another_note(browser, site):

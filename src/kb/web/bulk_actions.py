@@ -12,7 +12,7 @@ from starlette.datastructures import FormData, QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.errors import Invalid, KbError, Unauthorized
+from kb.api.errors import Invalid, KbError, NotFound, Unauthorized
 from kb.api.job_errors import remedy_for
 from kb.web.document_html import Row, plain
 from kb.web.documents import documents_asked, folder_of_file, number_in, split_tags
@@ -78,7 +78,7 @@ async def chosen(visit: Visit, form: FormData, act: str) -> list[int]:
     """Return the ids of the selected rows, or of all that match; the document to keep is not among them.
 
     Raises:
-        Invalid: no row is selected, or the list has changed.
+        Invalid: no row is selected, or the list or one of the duplicates has changed.
         NotFound: the document to keep does not exist.
     """
     if form.get("all") == "1" and "found" not in form:
@@ -87,11 +87,30 @@ async def chosen(visit: Visit, form: FormData, act: str) -> list[int]:
     given = str(form.get("found")).split(",") if form.get("all") == "1" else form.getlist("id")
     ids = [number for each in given if (number := number_in(str(each))) is not None]
     if (kept := number_in(str(form.get("keep", "")))) is not None:
-        await visit.engine.document(kept, chunks=1)  # if it is gone, the others stay
+        await check_copies(visit, ids, kept, seconds_in(str(form.get("seen", ""))))
         ids = [number for number in ids if number != kept]
     if not ids:
         raise Invalid("id: select at least one row first.")
     return list(dict.fromkeys(ids))
+
+
+async def check_copies(visit: Visit, ids: list[int], kept: int, seen: float) -> None:
+    """Refuse to keep only one document of a page made at `seen` if one of them has changed since then.
+
+    Raises:
+        Invalid: a document has changed, so it may no longer be a duplicate.
+        NotFound: the document to keep does not exist.
+    """
+    for number in dict.fromkeys([kept, *ids]):
+        try:
+            document = await visit.engine.document(number, chunks=1)
+        except NotFound:
+            if number == kept:
+                raise
+        else:
+            if last_change(document) > seen:
+                title = plain(document["title"], 100) or f"Document {number}"
+                raise Invalid(f"keep: “{title}” has changed. Go back, reload the page, and look at it again.")
 
 
 async def every(visit: Visit, act: str, params: QueryParams, total: int | None, seen: float) -> list[int]:

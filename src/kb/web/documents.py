@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path, PurePath
@@ -43,6 +45,9 @@ DISK_SECONDS: Final = 0.5
 
 VAULT: Final = ".obsidian"
 """The folder that makes a folder a vault."""
+
+_looks: dict[str, Future[bool]] = {}
+"""Looks at folders that wait for their disks."""
 
 PARTS: Final = 100
 
@@ -309,10 +314,27 @@ async def local_file(visit: Visit, shown: Row) -> tuple[str | None, str | None]:
         return (path if PurePath(path).is_absolute() else None), None
     file = str(PurePath(folder["path"], path.removeprefix(folder["prefix"])))
     is_note = folder["host"] == socket.gethostname() and file.lower().endswith(".md")
-    with suppress(TimeoutError):
-        if is_note and await asyncio.wait_for(asyncio.to_thread(is_vault, folder["path"]), DISK_SECONDS):
-            return file, f"obsidian://open?{urlencode({'path': file}, quote_via=quote)}"
+    if is_note and await is_seen_as_vault(folder["path"]):
+        return file, f"obsidian://open?{urlencode({'path': file}, quote_via=quote)}"
     return file, None
+
+
+async def is_seen_as_vault(path: str) -> bool:
+    """Return whether a folder is a vault, or in one; False if its disk does not respond in time."""
+    before = _looks.get(path)
+    look = before or Future()
+    if before is None:  # one thread per folder at most: a call to a missing disk never returns
+        _looks[path] = look
+        threading.Thread(target=look_at, args=[path, look], name="kb-vault", daemon=True).start()
+    await asyncio.wait([asyncio.wrap_future(look)], timeout=DISK_SECONDS)
+    return look.done() and look.result()
+
+
+def look_at(path: str, look: Future[bool]) -> None:
+    """Set the result of a look to whether a folder is a vault."""
+    is_found = is_vault(path)
+    del _looks[path]
+    look.set_result(is_found)
 
 
 def is_vault(path: str) -> bool:

@@ -35,7 +35,7 @@ async def duplicates(request: Request, visit: Visit) -> Response:
         groups=[group_row(group) for group in page["groups"]],
         later=later_page(page, ("kind", kind), *([("seen", str(seen))] if kind == "near" else [])),
         is_later=bool(cursor),
-        seen=seen,
+        compared=seen,
         total=sum(status["documents"].values()),
     )
 

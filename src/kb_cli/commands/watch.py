@@ -271,7 +271,8 @@ def found(word: str, records: list[WatchedFolder]) -> WatchedFolder:
 
 def remove(word: str, *, json: bool) -> int:
     """Stop watching a folder: first on this machine, then in the engine."""
-    records = list(load_records().values())
+    own = load_config().engine_url
+    records = sorted(load_records().values(), key=lambda record: record.engine_url != own)
     try:
         record = found(word, records)
     except UsageError as error:

@@ -232,7 +232,7 @@
     body.append("file", file, nameOf(file));
     const answer = await ask("attach", { method: "POST", body }).catch(() => null);
     const kept = await answer?.json().catch(() => null);
-    const problem = !answer ? "kb does not respond. Check that it is running." : answer.ok ? kept.error : kept?.detail || "kb could not add the file.";
+    const problem = kept?.text ? kept.error : kept?.detail || "kb does not respond. Check that it is running, then add the file again.";
     put(waiting, problem ? "" : kept.text);
     say(problem ? `${nameOf(file)}: ${problem}` : `Added ${nameOf(file)}`);
     said.classList.toggle("bad", Boolean(problem));
@@ -361,7 +361,8 @@
       const body = new FormData();
       body.append("text", text.value);
       const answer = await ask("preview", { method: "POST", signal: drawing.signal, headers: { Accept: "text/html" }, body });
-      if (answer.ok) preview.innerHTML = await answer.text();
+      if (answer.redirected) preview.textContent = "Your session has ended. Sign in again, then restore your draft.";
+      else if (answer.ok) preview.innerHTML = await answer.text();
     } catch {}
   };
   let timer;
