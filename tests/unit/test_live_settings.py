@@ -259,6 +259,14 @@ def test_the_inbox_and_the_backups_stay_apart_from_the_notes_folder(folder, tmp_
         assert not (folder / SAVED).exists()
 
 
+@pytest.mark.parametrize("name", ["inbox_dir", "backup_dir"])
+@pytest.mark.parametrize("place", ["files", "staging", "files/2d"])
+def test_the_inbox_and_the_backups_stay_apart_from_the_files_of_kb(folder, live, name, place):
+    (folder / place).mkdir(parents=True)
+    with pytest.raises(Invalid, match="Name a folder apart from it"):
+        live.change(SettingsChange(**{name: str(folder / place)}))
+
+
 def test_a_saved_inbox_in_a_new_notes_folder_is_skipped_at_the_start(folder, tmp_path):
     (tmp_path / "inbox").mkdir()
     with started(folder) as live:

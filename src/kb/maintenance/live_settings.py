@@ -216,12 +216,12 @@ def check_backup_folder(settings: Settings) -> None:
     """Refuse a folder that cannot receive backups.
 
     Raises:
-        SettingError: it cannot be written, contains other files, or is in the inbox or at the notes folder.
+        SettingError: it cannot be written, contains other files, or is in the inbox or among the files of kb.
     """
     folder = settings.backup_dir
     if folder is None:
         return
-    refuse_notes_folder("KB_BACKUP_DIR", folder, settings)
+    refuse_own_folders("KB_BACKUP_DIR", folder, settings)
     if settings.inbox_dir and is_within(folder, settings.inbox_dir):
         raise SettingError(f"KB_BACKUP_DIR: {folder} is in the inbox, so kb would add its own backups. Name another.")
     try:
@@ -243,19 +243,19 @@ def check_inbox_folder(settings: Settings) -> None:
     """
     if settings.inbox_dir:
         check_inbox(settings.inbox_dir, settings.data_dir)
-        refuse_notes_folder("KB_INBOX_DIR", settings.inbox_dir, settings)
+        refuse_own_folders("KB_INBOX_DIR", settings.inbox_dir, settings)
         if settings.backup_dir and is_within(settings.backup_dir, settings.inbox_dir):
             raise SettingError(f"KB_INBOX_DIR: {settings.inbox_dir} contains the backups of kb. Name another folder.")
 
 
-def refuse_notes_folder(name: str, folder: Path, settings: Settings) -> None:
-    """Refuse a folder that is in the notes folder or contains it: kb would add each note again as a file.
+def refuse_own_folders(name: str, folder: Path, settings: Settings) -> None:
+    """Refuse a folder among the files of kb, which the inbox would add again, or one that overlaps the notes folder.
 
     Raises:
-        SettingError: the folders overlap.
+        SettingError: the folder is in one of them.
     """
-    if settings.notes_dir is None:
-        return
-    one, two = folder.resolve(), settings.notes_dir.resolve()
-    if one.is_relative_to(two) or two.is_relative_to(one):
-        raise SettingError(f"{name}: kb keeps its notes in {settings.notes_dir}. Name a folder apart from it.")
+    one, notes = folder.resolve(), settings.notes_dir
+    for own in filter(None, (settings.files_dir, settings.staging_dir, notes)):
+        two = own.resolve()
+        if one.is_relative_to(two) or (own is notes and two.is_relative_to(one)):
+            raise SettingError(f"{name}: kb keeps its own files in {own}. Name a folder apart from it.")
