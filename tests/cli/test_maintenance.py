@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import closing
 
 import pytest
@@ -38,7 +39,9 @@ async def test_a_fault_is_shown_and_repaired(outside, here, start_server, tmp_pa
     found = outside("doctor", "--json", env=here)
     assert found.returncode == 1
     report = json.loads(found.stdout)
-    assert (report["well"], report["found"]["vectors"]) == (False, ["1 passages have no vector, such as passage 1"])
+    [fault] = report["found"]["vectors"]
+    assert not report["well"]
+    assert re.fullmatch(r"1 passages have no vector, such as passage [12]", fault)  # 2 if its vector came late
     assert outside("doctor", "--fix", env=here).returncode == 0, "the name of before"
     assert outside("doctor", env=here).returncode == 0
     assert outside("reindex", env=here).returncode == 0

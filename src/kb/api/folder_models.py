@@ -64,7 +64,7 @@ class SeenWatches(Request):
     """The watches that a program on a machine runs."""
 
     machine: Label
-    watches: Annotated[list[SeenWatch], Field(max_length=1000)]
+    watches: Annotated[list[SeenWatch], Field(max_length=200)]
 
 
 class FailedFile(Request):

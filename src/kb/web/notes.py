@@ -10,7 +10,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from kb.api.errors import Changed, KbError, NotANote, NotFound, Unauthorized
+from kb.api.errors import Changed, Invalid, KbError, NotANote, NotFound, Unauthorized
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web.document_html import Row
@@ -47,6 +47,8 @@ async def new(request: Request, visit: Visit) -> Response:
         job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]))
         if job["document_id"] is None:  # a note with pictures, which become a file
             job |= await visit.engine.job(job["job_id"], wait=WAIT_SECONDS)
+        if job["status"] == "failed":
+            raise Invalid(f"The note was not saved: {job['error']}")
     except Unauthorized:
         raise
     except KbError as error:
