@@ -318,3 +318,19 @@ def pages(ids):
         "sign-in": "sign-in",
         "missing": "nowhere",
     }
+
+
+@pytest.fixture(name="read")
+def start_reader():
+    """Starts readers without scripts: `read(address)`."""
+    from tests.web.test_pages import Reader
+
+    readers = []
+
+    def start(url):
+        readers.append(Reader(url))
+        return readers[-1]
+
+    yield start
+    for reader in readers:
+        reader.http.close()

@@ -9,22 +9,8 @@ from selenium.webdriver.common.keys import Keys
 from tests.conftest import KEY
 from tests.support.eventually import eventually
 from tests.web.conftest import find, watch
-from tests.web.test_pages import Reader
 
 pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
-
-
-@pytest.fixture
-def read():
-    readers = []
-
-    def start(url):
-        readers.append(Reader(url))
-        return readers[-1]
-
-    yield start
-    for reader in readers:
-        reader.http.close()
 
 
 def section(reader, name):

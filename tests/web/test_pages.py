@@ -71,20 +71,6 @@ def parts(fields):
     return [(name, (None, value.encode())) for name, value in fields]
 
 
-@pytest.fixture
-def read():
-    """Starts readers: `read(address)`."""
-    readers = []
-
-    def start(url):
-        readers.append(Reader(url))
-        return readers[-1]
-
-    yield start
-    for reader in readers:
-        reader.http.close()
-
-
 @pytest.mark.web
 def test_everything_is_found_read_and_written_without_script(read, site):
     reader = read(f"{site.url}/")

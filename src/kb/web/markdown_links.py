@@ -90,7 +90,7 @@ def _forms(target: str) -> tuple[str, ...]:
 def anchor_of(heading: str) -> str:
     """Return the id of a heading, such as `h-what-i-need`, or of a block such as `^4f2a`.
 
-    Of a path of headings, the last counts.
+    In a path of headings, only the last one matters.
     """
     last = heading.rpartition("#")[2].strip()
     if last.startswith("^"):

@@ -158,7 +158,7 @@ class Visit:
         self.id = self._visits.add(self.session)
 
     def change_key(self, key: str) -> None:
-        """Go on with another key, because the one of this session stops working."""
+        """Switch to another key, because the current one stops working."""
         if self.session:
             self.session.key = key
             self.engine = self.engine_with(key)

@@ -8,7 +8,7 @@ import typer
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Exclude, FollowLinks, Json, Tags, split_tags
+from kb_cli.runtime.options import DeleteMissing, Exclude, FolderName, FollowLinks, Json, Tags, TakeOver, split_tags
 from kb_cli.runtime.source_paths import absolute
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
@@ -23,23 +23,14 @@ def sync(
     tags: Tags = None,
     exclude: Exclude = None,
     follow_links: FollowLinks = False,
-    delete: Annotated[
-        bool, typer.Option("--delete", help="Delete documents of the folder whose file no longer exists; never notes.")
-    ] = False,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--as", metavar="NAME", help="The name of the folder in source paths, such as vault, instead of its path."
-        ),
-    ] = None,
+    delete: DeleteMissing = False,
+    name: FolderName = None,
     watch: Annotated[bool, typer.Option("--watch", help="Keep running, and sync after each change.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the changes that kb would make.")] = False,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Allow --delete to delete many documents at once, or all of a folder.")
     ] = False,
-    take_over: Annotated[
-        bool, typer.Option("--take-over", help="Give this folder the name of another folder or machine.")
-    ] = False,
+    take_over: TakeOver = False,
     json: Json = False,
 ) -> int:
     """Keep the knowledge base in sync with a folder.

@@ -17,7 +17,7 @@ from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.config import load_config
 from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Exclude, FollowLinks, Json, Tags, split_tags
+from kb_cli.runtime.options import DeleteMissing, Exclude, FolderName, FollowLinks, Json, Tags, TakeOver, split_tags
 from kb_cli.runtime.source_paths import absolute
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
@@ -50,18 +50,9 @@ def watch(
     tags: Tags = None,
     exclude: Exclude = None,
     follow_links: FollowLinks = False,
-    delete: Annotated[
-        bool, typer.Option("--delete", help="Delete documents of the folder whose file no longer exists; never notes.")
-    ] = False,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--as", metavar="NAME", help="The name of the folder in source paths, such as vault, instead of its path."
-        ),
-    ] = None,
-    take_over: Annotated[
-        bool, typer.Option("--take-over", help="Give this folder the name of another folder or machine.")
-    ] = False,
+    delete: DeleteMissing = False,
+    name: FolderName = None,
+    take_over: TakeOver = False,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="With 'now': delete many documents at once, or all of a folder.")
     ] = False,

@@ -66,6 +66,16 @@ Exclude = Annotated[
     ),
 ]
 FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Also follow links to files outside the folder.")]
+DeleteMissing = Annotated[
+    bool, typer.Option("--delete", help="Delete documents of the folder whose file no longer exists; never notes.")
+]
+FolderName = Annotated[
+    str | None,
+    typer.Option(
+        "--as", metavar="NAME", help="The name of the folder in source paths, such as vault, instead of its path."
+    ),
+]
+TakeOver = Annotated[bool, typer.Option("--take-over", help="Give this folder the name of another folder or machine.")]
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The document's id, as 'kb list' shows it.")]
 Ids = Annotated[
     list[int], typer.Argument(metavar="ID", min=1, help="One or more document ids, as 'kb list' shows them.")
