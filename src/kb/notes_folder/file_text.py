@@ -32,7 +32,7 @@ UNWRITABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\uf
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class FileContent:
     """A file when it was written or read last: the text of the note, its title and its tags.
 
     A title or tags that the file did not show are None.
@@ -47,7 +47,7 @@ class Base:
         return zlib.compress(json.dumps([self.text, self.title, self.tags]).encode())
 
     @classmethod
-    def unpacked(cls, packed: bytes) -> Base:
+    def unpacked(cls, packed: bytes) -> FileContent:
         """Return it from the form that the database keeps."""
         text, title, tags = json.loads(zlib.decompress(packed))
         return cls(text, title, None if tags is None else tuple(tags))
@@ -100,11 +100,11 @@ def claim(written: str) -> Claim | None:
     return Claim(int(number), _value(values.get("kb_created") or values.get("created", "")) or None)
 
 
-def parsed(written: str, own: Set[str] | None) -> Base:
+def parsed(written: str, own: Set[str] | None) -> FileContent:
     """Return the note's text, title and tags from its file; `own` are the fields that belong to the text."""
     block = BLOCK.match(written)
     if not block:
-        return Base(written)
+        return FileContent(written)
     theirs = FIELDS - (own or set())
     entries = list(_entries(block["matter"]))
     kept = "".join(lines for name, lines in entries if name not in theirs)
@@ -114,7 +114,7 @@ def parsed(written: str, own: Set[str] | None) -> Base:
     has_tags = "tags" not in (own or ()) or bool(tags)
     body = written[block.end() :]
     text = f"{block['open']}{kept}{block['close']}{body}" if kept.strip() else body
-    return Base(text, fields.title, fields.tags if has_tags else None)
+    return FileContent(text, fields.title, fields.tags if has_tags else None)
 
 
 def without_claim(written: str) -> str:

@@ -27,7 +27,7 @@ from kb.formats.text.base64_data import without_embedded
 from kb.ingest.draft import first_line
 from kb.notes_folder import disk
 from kb.notes_folder.claims import Claims, Sighting
-from kb.notes_folder.file_text import Base, Claim, claim, own_fields, parsed, without_claim
+from kb.notes_folder.file_text import Claim, FileContent, claim, own_fields, parsed, without_claim
 from kb.notes_folder.merge import merged
 from kb.notes_folder.parts import FILE, FolderParts, base_of, text_of, version_of
 from kb.notes_folder.paths import path_from
@@ -219,7 +219,7 @@ class Incoming:
                 place = note.source_path if note else row.source_path
                 version = -version_of(tx, document_id) if document_id in free else row.version
                 moved = replace(row, path=path, source_path=place, version=version)
-                tx.note_files.put(moved, tx.note_files.base(document_id) or Base("").packed())
+                tx.note_files.put(moved, tx.note_files.base(document_id) or FileContent("").packed())
                 self._rows[document_id] = moved
 
     def _take(self, sighting: Sighting, document_id: int | None, look: Look) -> None:
@@ -265,18 +265,18 @@ class Incoming:
                 raise ValueError(f"Document {document_id} has the same content.")
         if document_id in self._rows:
             raise ValueError(f"Its text is the text of note {document_id}, which has a file of its own.")
-        self._record(sighting, document_id, Base(new.text))
+        self._record(sighting, document_id, FileContent(new.text))
 
-    def _new_note(self, sighting: Sighting) -> Base:
+    def _new_note(self, sighting: Sighting) -> FileContent:
         """Return the note for a new file, which may be a copy of another note's file."""
         if sighting.claim is None:
-            return Base(sighting.text)
+            return FileContent(sighting.text)
         with self.parts.store.read() as tx:
             original = _note(tx, sighting.claim.document_id)
             base = base_of(tx, self._rows.get(sighting.claim.document_id))
             if (original is None and base is None) or (original and original.created_at != sighting.claim.created):
-                return Base(without_claim(sighting.text))
-            base = base or Base(text_of(tx, sighting.claim.document_id))
+                return FileContent(without_claim(sighting.text))
+            base = base or FileContent(text_of(tx, sighting.claim.document_id))
         copy = parsed(sighting.text, own_fields(base.text))
         return replace(copy, title=None if copy.title == first_line(copy.text) else copy.title)
 
@@ -292,8 +292,8 @@ class Incoming:
             if note is None:
                 raise NotFound(f"Note {document_id} does not exist.")
             present = text_of(tx, document_id)
-        base = base or (Base(present) if is_binned else None)
-        file = parsed(sighting.text, own_fields((base or Base(present)).text))
+        base = base or (FileContent(present) if is_binned else None)
+        file = parsed(sighting.text, own_fields((base or FileContent(present)).text))
         if not file.text.strip():
             raise ValueError(EMPTY)
         self._check(file.text)
@@ -321,7 +321,7 @@ class Incoming:
         if without_embedded(text) != text:
             raise ValueError("It contains a picture as base64. Save the picture as a file, and link to it.")
 
-    def _record(self, sighting: Sighting, document_id: int, base: Base) -> None:
+    def _record(self, sighting: Sighting, document_id: int, base: FileContent) -> None:
         """Record the content of a file, to be compared with its note."""
         with self.parts.store.write() as tx:
             note = tx.documents.get(document_id)
@@ -433,7 +433,7 @@ def _is_free(tx: Transaction, path: str, moves: Mapping[int, str]) -> bool:
     return occupant is None or occupant.id in moves
 
 
-def _change(note: Document, present: str, text: str, base: Base | None, file: Base) -> NoteChange | None:
+def _change(note: Document, present: str, text: str, base: FileContent | None, file: FileContent) -> NoteChange | None:
     """Return the change of a note that its file asks for; None if it asks for none."""
     has_new_title = base is not None and file.title not in (None, base.title, note.title)
     before, after = set((base.tags if base else None) or ()), set(file.tags or ())

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from kb.api.errors import DiskFull
 from kb.filesystem import sync
 from kb.notes_folder import disk
-from kb.notes_folder.file_text import Base, is_same_file, own_fields, parsed, rendered
+from kb.notes_folder.file_text import FileContent, is_same_file, own_fields, parsed, rendered
 from kb.notes_folder.parts import FolderParts, text_of
 from kb.notes_folder.paths import file_path, folded, is_conflict
 from kb.store.rows import Document, NoteFile
@@ -50,7 +50,7 @@ class Written(NamedTuple):
     """The new row of a file, and its content."""
 
     file: NoteFile
-    base: Base
+    base: FileContent
 
 
 @dataclass
@@ -178,7 +178,7 @@ class Outgoing:
         state = disk.state_at(self.parts.place(path)) or ""
         moved = NoteFile(file.document_id, path, note.source_path, file.version, state, file.digest)
         with self.parts.store.write() as tx:
-            tx.note_files.put(moved, tx.note_files.base(file.document_id) or Base("").packed())
+            tx.note_files.put(moved, tx.note_files.base(file.document_id) or FileContent("").packed())
         return moved
 
     def _place(self, path: str) -> Path:
@@ -261,7 +261,7 @@ def _with_version(file: NoteFile, version: int) -> NoteFile:
     return NoteFile(file.document_id, file.path, file.source_path, version, file.state, file.digest)
 
 
-def _base(each: Waiting, text: str) -> Base:
+def _base(each: Waiting, text: str) -> FileContent:
     """Return the content of a file, as `parsed` will read it."""
     return parsed(text, own_fields(each.text))
 

@@ -14,7 +14,7 @@ from kb.api.rights import Caller
 from kb.documents.originals import Originals
 from kb.folders.disk_view import DiskView
 from kb.ingest.note_vectors import NoteVectors
-from kb.notes_folder.file_text import Base
+from kb.notes_folder.file_text import FileContent
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import NoteFile
 
@@ -82,7 +82,7 @@ def version_of(tx: Transaction, document_id: int) -> int:
     return next((version.number for version in tx.history.versions(document_id, limit=1)), 0)
 
 
-def base_of(tx: Transaction, file: NoteFile | None) -> Base | None:
+def base_of(tx: Transaction, file: NoteFile | None) -> FileContent | None:
     """Return the content of a file when it was written or read last."""
     packed = tx.note_files.base(file.document_id) if file else None
-    return Base.unpacked(packed) if packed else None
+    return FileContent.unpacked(packed) if packed else None
