@@ -360,6 +360,7 @@
     try {
       const body = new FormData();
       body.append("text", text.value);
+      if (!isNew) body.append("id", editor.dataset.draft);
       const answer = await ask("preview", { method: "POST", signal: drawing.signal, headers: { Accept: "text/html" }, body });
       if (answer.redirected) preview.textContent = "Your session has ended. Sign in again, then restore your draft.";
       else if (answer.ok) preview.innerHTML = await answer.text();
