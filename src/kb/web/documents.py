@@ -140,7 +140,14 @@ async def document(request: Request, visit: Visit) -> Response:
         tags=shown["tags"],
         text=await asyncio.to_thread(body, shown["doc_type"], chunks, hit, words, about),
         outline=outline(await _every(visit, document_id, chunks, count)),
-        found=[{"index": chunk["index"], "place": place(chunk["place"])} for chunk in hits],
+        found=[
+            {
+                "index": chunk["index"],
+                "place": place(chunk["place"]),
+                "snippet": snippet(shown["doc_type"], chunk["text"], chunk["highlights"]),
+            }
+            for chunk in hits
+        ],
         hit=hit,
         query=query,
         neighbours=neighbours(hits, hit),

@@ -387,6 +387,31 @@
   };
   watch();
 
-  // Scroll to the passage that the address names.
-  find(".hit")?.scrollIntoView({ block: "center" });
+  // Scroll to the passage that the address names, or to its mark in the picture of a page.
+  const [RED, GREEN, BLUE, NEAR] = [255, 214, 90, 8]; // the colour in pdf_picture.py
+  const markOn = (image) => {
+    const canvas = document.createElement("canvas");
+    const { naturalWidth: width, naturalHeight: height } = image;
+    Object.assign(canvas, { width, height });
+    const drawing = canvas.getContext("2d", { willReadFrequently: true });
+    drawing.drawImage(image, 0, 0);
+    const { data } = drawing.getImageData(0, 0, width, height);
+    const isNear = (at, value) => Math.abs(data[at] - value) < NEAR;
+    for (let at = 0; at < data.length; at += 4) if (isNear(at + 2, BLUE) && isNear(at + 1, GREEN) && isNear(at, RED)) return Math.floor(at / 4 / width) / height;
+    return null;
+  };
+  const showHit = async () => {
+    const image = find('.looks img[src*="chunk="]');
+    const [hit, text, from] = [find(".hit"), find(".page-text"), scrollY];
+    if (image) {
+      image.loading = "eager";
+      const mark = await image.decode().then(() => markOn(image), () => null);
+      if (scrollY !== from) return; // the reader was faster
+      const { top, height } = image.getBoundingClientRect();
+      if (mark !== null) return scrollBy(0, top + mark * height - innerHeight / 3);
+      if (text) text.open = true;
+    }
+    hit?.scrollIntoView({ block: "center" });
+  };
+  showHit();
 })();
