@@ -6,6 +6,7 @@ import asyncio
 import re
 import socket
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -20,6 +21,7 @@ from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.api.markdown_signs import MARKDOWN
+from kb.api.tag_tree import tags_above
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
 from kb.web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
 from kb.web.markdown_links import PICTURES
@@ -37,6 +39,10 @@ MOST_OUTLINED: Final = 600
 """If a document has more chunks, the outline only covers the visible ones."""
 
 PAGE: Final = 50
+COUNTED: Final = 500
+"""Number of documents of a filtered list whose tags are counted."""
+
+MOST_TAGS: Final = 60
 FOUND: Final = 20
 SIMILAR: Final = 5
 BACKLINKS: Final = 50
@@ -68,9 +74,10 @@ async def browse(request: Request, visit: Visit) -> Response:
     page, status, tags = await asyncio.gather(
         visit.engine.documents(**asked, limit=PAGE, cursor=cursor, total="true"),
         visit.engine.status(),
-        visit.engine.tags(),
+    pairs = [(name, value) for name, value in params.multi_items() if name != "cursor" and value]
+    active = active_filters(pairs)
+        tags_within(visit, asked) if active else all_tags(visit),
     )
-    pairs = [(name, value) for name, value in params.multi_items() if name != "cursor"]
     return render(
         request,
         "documents.html",
@@ -79,7 +86,7 @@ async def browse(request: Request, visit: Visit) -> Response:
         later=later_page(page, *pairs),
         is_later=bool(cursor),
         where=urlencode(pairs),
-        active=active_filters(pairs),
+        active=active,
         asked=asked,
         status=status,
         tags=sorted(tags["tags"], key=lambda count: -count["branch"])[:60],
@@ -91,6 +98,23 @@ def active_filters(pairs: Sequence[tuple[str, str]]) -> list[Row]:
     words = {"tag": "#{}", "type": "{}", "lang": "{}", "path": "in {}", "name": "named {}"}
     return [
         {
+async def all_tags(visit: Visit) -> list[Row]:
+    """Return the most used tags with their numbers of documents."""
+    return sorted((await visit.engine.tags())["tags"], key=lambda row: -row["branch"])[:MOST_TAGS]
+
+
+async def tags_within(visit: Visit, asked: dict[str, Any]) -> list[Row]:
+    """Return the tags that divide a filtered list, each with its number of documents; None in a long list."""
+    page = await visit.engine.documents(**asked, limit=COUNTED)
+    rows, is_whole = page["documents"], page["next_cursor"] is None
+    counts = Counter(each for row in rows for each in {each for tag in row["tags"] for each in (tag, *tags_above(tag))})
+    return [
+        {"tag": tag, "branch": number if is_whole else None}
+        for tag, number in counts.most_common()
+        if number < len(rows) or not is_whole
+    ][:MOST_TAGS]
+
+
             "label": plain(words[name].format(kind(value) if name == "type" else value), 100),
             "query": urlencode([other for other in pairs if other != (name, value)]),
         }
