@@ -65,6 +65,21 @@
   wayBack();
   goOn();
 
+  // A page from before the last change is stale: the browser shows it again when you go back, so kb loads it again.
+  const seen = Number(document.body.dataset.seen);
+  const CHANGED = "kb-changed";
+  const isSent = () => kept("sessionStorage", "kb-sends", false);
+  if (isSent()) keep("sessionStorage", CHANGED, seen);
+  keep("sessionStorage", "kb-sends", false);
+  addEventListener("submit", (event) => event.target.method === "post" && !event.defaultPrevented && keep("sessionStorage", "kb-sends", true));
+  addEventListener("pageshow", (event) => {
+    const isBack = event.persisted || performance.getEntriesByType("navigation")[0]?.type === "back_forward";
+    // An editor detects changes when it saves, and its text must stay.
+    if (!isBack || find(".editor") || seen >= Number(kept("sessionStorage", CHANGED, 0))) return;
+    leave();
+    location.reload();
+  });
+
   // Kept searches: the recent ones, and the ones that were saved. They stay in this browser.
   const MOST = 10;
   const searches = (name) => [kept("localStorage", name, [])].flat().filter((each) => each?.query && String(each.place).startsWith("?"));
