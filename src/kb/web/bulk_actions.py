@@ -49,6 +49,8 @@ async def many(request: Request, visit: Visit) -> Response:
     """Change the selected rows of a list, or all rows that match its filters."""
     form = await visit.form(request)
     act, back = wanted(form), place_in(form)
+    if not act:
+        return redirect(visit, back)
     if act not in DONE:
         raise Invalid("act: choose an action for the selected rows.")
     ids = await chosen(visit, form, act)
@@ -69,18 +71,23 @@ async def many(request: Request, visit: Visit) -> Response:
     return redirect(visit, back)
 
 
-def wanted(form: FormData) -> str:
-    """Return the action of a form; Enter in a field sends none, so the field decides."""
 async def links_lost(visit: Visit, ids: list[int], kept: int | None) -> list[Row]:
     """Return the documents that lose links when others are deleted, of which a copy may be kept."""
     copy = await visit.engine.document(kept, chunks=1) if kept is not None else None
     return await linking_documents(visit, ids, copy)
 
 
+def wanted(form: FormData) -> str:
+    """Return the action of a form; empty if it has none, as Enter on a check box sends it.
+
+    Enter in a field also sends none, so the field decides.
+    """
     act = str(form.get("act", ""))
     if act:
         return act
-    return "move" if str(form.get("folder", "")).strip() else "retag"
+    if str(form.get("folder", "")).strip():
+        return "move"
+    return "retag" if any(str(form.get(name, "")).strip() for name in ("add", "remove")) else ""
 
 
 async def chosen(visit: Visit, form: FormData, act: str) -> list[int]:
