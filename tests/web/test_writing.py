@@ -103,6 +103,12 @@ def test_the_buttons_are_one_stop_of_the_tab_key_and_the_arrows_go_through_them(
     assert value(browser) == "***word***"
 
 
+def test_enter_leads_from_the_title_to_the_text(browser, site, editor):
+    find(browser, "[name=title]")[0].send_keys("A title", Keys.ENTER)
+    assert browser.switch_to.active_element == editor
+    assert browser.current_url.endswith("/new"), "Enter has not sent the form"
+
+
 def test_names_of_documents_are_suggested_in_a_link(browser, site, editor):
     note(site, "Zephyr plan")
     add(site, "sea/zephyr log.md", "# Log\n\nOf the zephyr.")

@@ -104,6 +104,11 @@
       go(places[event.key]);
     });
   }
+  editor.elements.title.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    text.focus();
+  });
   text.addEventListener("keydown", (event) => {
     const wanted = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && { KeyB: "bold", KeyI: "italic" }[event.code];
     if (!wanted) return;

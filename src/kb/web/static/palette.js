@@ -68,14 +68,14 @@
   // A page from before the last change is stale: the browser shows it again when you go back, so kb loads it again.
   const seen = Number(document.body.dataset.seen);
   const CHANGED = "kb-changed";
-  const isSent = () => kept("sessionStorage", "kb-sends", false);
-  if (isSent()) keep("sessionStorage", CHANGED, seen);
+  const changedAt = () => Number(kept("sessionStorage", CHANGED, 0));
+  if (kept("sessionStorage", "kb-sends", false)) keep("sessionStorage", CHANGED, Math.max(seen, changedAt()));
   keep("sessionStorage", "kb-sends", false);
   addEventListener("submit", (event) => event.target.method === "post" && !event.defaultPrevented && keep("sessionStorage", "kb-sends", true));
   addEventListener("pageshow", (event) => {
     const isBack = event.persisted || performance.getEntriesByType("navigation")[0]?.type === "back_forward";
     // An editor detects changes when it saves, and its text must stay.
-    if (!isBack || find(".editor") || seen >= Number(kept("sessionStorage", CHANGED, 0))) return;
+    if (!isBack || find(".editor") || seen >= changedAt()) return;
     leave();
     location.reload();
   });
