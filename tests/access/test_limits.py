@@ -126,6 +126,9 @@ def test_a_link_to_a_document_beyond_the_limit_leads_nowhere_and_names_nobody(ad
     expected = {"document_id": plan, "links": nowhere, "linked_from": [], "linked_from_count": 0, "complete": True}
     assert seen == expected
     assert tagged("GET", f"documents/{secret}/links").status_code == 404
+    text = {"text": f"[[Secret {word}]] kb://documents/{secret}"}
+    assert tagged.ok("POST", "links", json=text) == {"links": nowhere}
+    assert tagged("POST", "links", json=text | {"document_id": secret}).status_code == 404
     nearer = admin.note("nearer", tags=["home"], title=f"Plan {word}")
     assert tagged.ok("GET", f"documents/{plan}/links") == seen
     for document_id in (secret, plan, nearer):

@@ -108,6 +108,57 @@ def test_a_file_of_a_synced_folder_is_deleted_only_after_a_question(reading, sit
     assert present(site, ids) == [ids[0], ids[2]]
 
 
+@pytest.fixture
+def pictures(site, request):
+    """Two files with the same content, and a note that shows both; their name, their ids, and the id of the note."""
+    name = f"shown-{abs(hash(request.node.name)) % 10**8}"
+    ids = []
+    for each in "ab":
+        form = {
+            "files": {"file": (f"{each}.md", f"{name} {STORY}".encode())},
+            "data": {"source_path": f"{name}/{each}.md"},
+        }
+        ids.append(site.engine.post("jobs", params={"wait": 30}, **form).json()["document_id"])
+    text = f"First ![[{name}/a.md]], then ![[{name}/b.md]]."
+    note = site.engine.post("jobs", params={"wait": 30}, json={"title": f"Shows {name}", "text": text})
+    ids.append(note.json()["document_id"])
+    yield name, ids
+    for each in ids:
+        site.engine.delete(f"documents/{each}")
+
+
+def test_a_copy_that_a_note_shows_is_deleted_only_after_the_page_names_the_note(reading, site, pictures):
+    name, ids = pictures
+    reader = keep(reading, site, name, ids[0])
+    assert "1 document links to it, or shows it as a picture." in reader.text
+    assert f"Shows {name}" in reader.text
+    assert present(site, ids) == ids
+    reader.submit("many$")
+    assert "Deleted 1 document. 1 document had links to them." in reader.text
+    assert present(site, ids) == [ids[0], ids[2]]
+    reader.submit(r"/changes/\d+$")
+    assert present(site, ids) == ids
+
+
+def test_a_copy_is_not_deleted_after_the_question_if_it_has_changed_meanwhile(reading, site, pictures):
+    name, ids = pictures
+    reader = keep(reading, site, name, ids[0])
+    add(site, f"{name}/b.md", f"{name} has another end.", name)
+    reader.submit("many$")
+    assert reader.answer.status_code == 422
+    assert present(site, ids) == ids
+
+
+def test_a_copy_whose_links_lead_to_the_kept_one_is_deleted_at_once(reading, site, twins):
+    name, ids = twins
+    text = {"title": f"Names {name}", "text": f"See [[story]] of {name}."}
+    note = site.engine.post("jobs", params={"wait": 30}, json=text).json()["document_id"]
+    reader = keep(reading, site, name, ids[1])
+    assert "Deleted 1 document." in reader.text
+    assert present(site, ids) == ids[1:]
+    site.engine.delete(f"documents/{note}")
+
+
 def test_without_duplicates_the_page_says_so(start_server, reading, tmp_path):
     with start_server(tmp_path / "data", KB_APPS="api,web") as server:
         assert "No two documents have the same content." in reading(f"{server.url}/duplicates").text

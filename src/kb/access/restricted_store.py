@@ -389,6 +389,9 @@ class CallerLinks:
     def outgoing(self, document: rows.Document) -> list[rows.OutgoingLink]:
         return self.inner.outgoing(document, self.tx.limit)
 
+    def in_text(self, text: str, document: rows.Document | None) -> list[rows.OutgoingLink]:
+        return self.inner.in_text(text, document, self.tx.limit)
+
     def incoming(self, document: rows.Document, most: int) -> tuple[list[rows.Backlink], int]:
         return self.inner.incoming(document, most, self.tx.limit)
 

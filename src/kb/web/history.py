@@ -13,6 +13,7 @@ from starlette.responses import Response
 from kb.api.errors import HistoryGone, Invalid, NotInBin, Occupied
 from kb.web.document_html import Row, plain
 from kb.web.documents import number_in
+from kb.web.notices import one_operation
 from kb.web.pages import later_page, redirect, render
 from kb.web.search import document_row
 from kb.web.sessions import Visit
@@ -85,8 +86,11 @@ async def revert(request: Request, visit: Visit) -> Response:
     number = number_in(str(form.get("version", "")))
     if number is None:
         raise Invalid("version: this document has no such version.")
-    await visit.engine.revert(document_id, number)
-    return redirect(visit, f"d/{document_id}")
+    back = f"d/{document_id}"
+    async with one_operation(visit, back) as outcome:
+        await visit.engine.revert(document_id, number)
+        outcome.text = f"Restored version {number}."
+    return redirect(visit, back)
 
 
 async def binned(request: Request, visit: Visit) -> Response:
@@ -101,8 +105,11 @@ async def binned(request: Request, visit: Visit) -> Response:
 async def restore(request: Request, visit: Visit) -> Response:
     await visit.form(request)
     document_id = request.path_params["id"]
+    back = f"d/{document_id}"
     try:
-        await visit.engine.restore(document_id)
+        async with one_operation(visit, back) as outcome:
+            restored = await visit.engine.restore(document_id)
+            outcome.text = f"Restored “{plain(restored['title'], 100) or 'Untitled'}”."
     except (Occupied, NotInBin, HistoryGone) as error:
         return render(
             request,
@@ -113,7 +120,7 @@ async def restore(request: Request, visit: Visit) -> Response:
             status=error.status,
             present=error.extra.get("document_id"),
         )
-    return redirect(visit, f"d/{document_id}")
+    return redirect(visit, back)
 
 
 async def purge(request: Request, visit: Visit) -> Response:

@@ -65,6 +65,21 @@
   wayBack();
   goOn();
 
+  // A page from before the last change is stale: the browser shows it again when you go back, so kb loads it again.
+  const seen = Number(document.body.dataset.seen);
+  const CHANGED = "kb-changed";
+  const changedAt = () => Number(kept("sessionStorage", CHANGED, 0));
+  if (kept("sessionStorage", "kb-sends", false)) keep("sessionStorage", CHANGED, Math.max(seen, changedAt()));
+  keep("sessionStorage", "kb-sends", false);
+  addEventListener("submit", (event) => event.target.method === "post" && !event.defaultPrevented && keep("sessionStorage", "kb-sends", true));
+  addEventListener("pageshow", (event) => {
+    const isBack = event.persisted || performance.getEntriesByType("navigation")[0]?.type === "back_forward";
+    // An editor detects changes when it saves, and its text must stay.
+    if (!isBack || find(".editor") || seen >= changedAt()) return;
+    leave();
+    location.reload();
+  });
+
   // Kept searches: the recent ones, and the ones that were saved. They stay in this browser.
   const MOST = 10;
   const searches = (name) => [kept("localStorage", name, [])].flat().filter((each) => each?.query && String(each.place).startsWith("?"));
@@ -111,7 +126,7 @@
   if (isMac && button) find("kbd", button).textContent = "⌘K";
   let dialog, field, list, options, at, asked;
   const commands = () => [
-    ...all("main [data-key][data-does]").filter((each) => !each.matches("input")).map((each) => ({ kind: "This page", label: each.dataset.does, run: () => each.click() })),
+    ...all("main [data-key][data-does]").filter((each) => !each.matches("input") && (each.checkVisibility?.() ?? true)).map((each) => ({ kind: "This page", label: each.dataset.does, run: () => each.click() })),
     ...all("nav[aria-label=Main] a").map((each) => ({ kind: "Go to", label: each.dataset.does || each.textContent.trim(), href: each.href })),
     ...Object.entries(PAGES).map(([label, place]) => ({ kind: "Go to", label, href: root + place })),
   ];
