@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import dropwhile, groupby
 from typing import Final
 
 from starlette.requests import Request
@@ -42,15 +42,14 @@ async def version(request: Request, visit: Visit) -> Response:
     document_id, number = request.path_params["id"], request.path_params["number"]
     former = await visit.engine.version(document_id, number)
     difference = await visit.engine.diff(document_id, number)
-    changes = (
-        list(shortened(difference["changes"])) if request.query_params.get("whole") != "1" else difference["changes"]
-    )
+    changes = without_beginning(difference["changes"])
+    is_whole = request.query_params.get("whole") == "1"
     return render(
         request,
         "version.html",
         id=document_id,
         former=version_row(former),
-        changes=changes,
+        changes=changes if is_whole else list(shortened(changes)),
         newest=difference["end"],
         is_same=all(change["kind"] == "equal" for change in difference["changes"]),
     )
@@ -60,6 +59,12 @@ def version_row(row: Row) -> Row:
     by = " · ".join(plain(row[name], 80) for name in ("by", "client") if row[name])
     title, path = plain(row["title"], 200) or "Untitled", plain(row["source_path"] or "", 300)
     return {**row, "title": title, "path": path, "by": by, "why": plain(row["why"] or "", 300)}
+
+
+def without_beginning(changes: Sequence[Row]) -> list[Row]:
+    """Return the changes without the blank lines at the beginning, which stand for front matter."""
+    begun = list(dropwhile(lambda change: not change["text"].strip(), changes))
+    return [{**begun[0], "text": begun[0]["text"].lstrip()}, *begun[1:]] if begun else list(changes)
 
 
 def shortened(changes: Sequence[Row]) -> Iterator[Row]:
