@@ -106,6 +106,7 @@
 
   // The dialog: a combobox (WAI-ARIA) over searches, documents and commands.
   const PAGES = { Map: "map", Tags: "tags", Duplicates: "duplicates", "Recently added": "jobs", "Failed jobs": "jobs?status=failed", "Changes and undo": "changes", Folders: "folders", Backups: "backups", Doctor: "doctor", Settings: "settings", Keys: "keys", "Connect agents": "connect", Help: "help/" };
+  const MANAGED = ["backups", "doctor", "keys"];
   const button = find(".find");
   const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
   if (isMac && button) find("kbd", button).textContent = "⌘K";
@@ -113,7 +114,7 @@
   const commands = () => [
     ...all("main [data-key][data-does]").filter((each) => !each.matches("input")).map((each) => ({ kind: "This page", label: each.dataset.does, run: () => each.click() })),
     ...all("nav[aria-label=Main] a").map((each) => ({ kind: "Go to", label: each.dataset.does || each.textContent.trim(), href: each.href })),
-    ...Object.entries(PAGES).map(([label, place]) => ({ kind: "Go to", label, href: root + place })),
+    ...Object.entries(PAGES).filter(([, place]) => find("nav[data-right=admin]") || !MANAGED.includes(place)).map(([label, place]) => ({ kind: "Go to", label, href: root + place })),
   ];
   const select = (index) => {
     at = (index + options.length) % options.length || 0;
