@@ -95,7 +95,7 @@ PLACES_OF_WRITERS = re.compile(r"(add|new|d/\d+/edit|backups|doctor|keys|tags\?e
 def quay(admin):
     """A note, the like of it, a deleted note, and an operation that can be undone."""
     note, twin, gone = (admin.note(f"# Quay {name}\n\nthe quay ledger", tags=["quay"]) for name in ("A", "B", "C"))
-    admin.ok("PATCH", f"documents/{note}", json={"tags_add": ["harbour"]})
+    admin.ok("PATCH", f"documents/{note}/tags", json={"add": ["harbour"]})
     admin.ok("DELETE", f"documents/{gone}")
     [operation, *_] = admin.ok("GET", "operations")["operations"]
     yield f"d/{note}", f"d/{twin}", f"d/{gone}", f"changes/{operation['number']}"
