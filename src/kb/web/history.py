@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from itertools import dropwhile, groupby
+from itertools import dropwhile, groupby, pairwise
 from typing import Final
 
 from starlette.requests import Request
@@ -26,7 +26,8 @@ PAGE: Final = 50
 async def versions(request: Request, visit: Visit) -> Response:
     document_id = request.path_params["id"]
     page = await visit.engine.history(document_id, limit=PAGE, cursor=request.query_params.get("cursor") or None)
-    rows = [version_row(version) for version in page["versions"]]
+    versions = page["versions"]
+    rows = [version_row(row) | {"what": change_words(row, before)} for row, before in pairwise([*versions, None])]
     return render(
         request,
         "history.html",
@@ -53,6 +54,29 @@ async def version(request: Request, visit: Visit) -> Response:
         newest=difference["end"],
         is_same=all(change["kind"] == "equal" for change in difference["changes"]),
     )
+
+
+def change_words(row: Row, before: Row | None) -> str:
+    """Return the changes of a version since the version before it, if that is on the same page, in words."""
+    if row["number"] == 1:
+        return "added"
+    if before is None:
+        return ""
+    parts = ["restored from the bin"] if before["until"] < row["at"] else []
+    parts += ["text changed"] if row["content_hash"] != before["content_hash"] else []
+    parts += ["title changed"] if row["title"] != before["title"] else []
+    parts += ["moved"] if row["source_path"] != before["source_path"] else []
+    tags = tag_words(before["tags"], row["tags"])
+    return ", ".join([*parts, *([tags] if tags else [])])
+
+
+def tag_words(before: Sequence[str], after: Sequence[str]) -> str:
+    """Return a change of tags in words; empty if they are the same."""
+    parts = [("added", sorted({*after} - {*before})), ("removed", sorted({*before} - {*after}))]
+    changes = [
+        f"{does} {'tag' if len(tags) == 1 else 'tags'} {plain(', '.join(tags), 200)}" for does, tags in parts if tags
+    ]
+    return ", ".join(changes)
 
 
 def version_row(row: Row) -> Row:
