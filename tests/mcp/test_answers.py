@@ -326,3 +326,9 @@ def test_no_invisible_character_hides_a_mark_until_the_answer_is_shown(hidden):
     text = f"a\n>{hidden}>{hidden}> b\n<{hidden}<<"
     assert mark_for([text]) not in visible(text)
     assert not any(mark in visible(text) for mark in fence_for([text]))
+
+
+async def test_an_answer_with_nothing_left_out_ends_with_its_text(agent, word):
+    await noted(agent, text=f"{word} is all", tags=[word])
+    found = await agent.call_tool("kb_search", {"query": word, "tags": [word]})
+    assert found.content[0].text.endswith(f"{word} is all")

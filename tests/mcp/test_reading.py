@@ -168,3 +168,40 @@ async def test_the_word_null_in_a_filter_means_no_filter(agent, word, tool):
     nothing = {"doc_type": "null", "source_prefix": "null", "after": "null", "tag_any": ["null"], "tag_not": "null"}
     found = await call(agent, tool, **query, tags=[word], **nothing)
     assert len(found["results" if tool == "kb_search" else "documents"]) == 1
+
+
+async def test_a_short_answer_shows_the_place_asked_for_before_its_neighbours(agent, word):
+    document = await done(agent, await call(agent, "kb_addnote", text=f"# {word}\n\nBegin.\n\n{SECTIONS}"))
+    section = (await call(agent, "kb_get", document_id=document, heading="Section 4"))["chunks"]
+    hit = section[0]["index"]
+    found = await call(agent, "kb_search", query="Section 4", document_id=document, top=1)
+    best = found["results"][0]
+    ways = (
+        (best["index"], {"query": "Section 4"}),
+        (hit, {"chunk_id": section[0]["id"]}),
+        (hit, {"from_chunk": hit, "around": 2}),
+        (hit, {"heading": "Section 4", "around": 2}),
+    )
+    for place, way in ways:
+        for most in (1, 200, 1000, 1500, 2000, 5000):
+            result = await agent.call_tool("kb_get", {"document_id": document, **way, "max_tokens": most})
+            shown = [chunk["index"] for chunk in result.structured_content["chunks"]]
+            assert place in shown, (way, most)
+            assert shown == list(range(shown[0], shown[-1] + 1)), (way, most)
+            assert tokens(result) <= most or shown == [place], (way, most)
+            if most == 1:
+                assert shown == [place], way
+        assert len(shown) >= 5, way
+
+
+async def test_neighbours_of_a_place_are_shown_by_turns(agent, word):
+    text = "\n\n".join(f"## {number}. Part\n\n" + f"Part {number} of {word}. " * 60 for number in range(9))
+    document = await done(agent, await call(agent, "kb_addnote", text=text))
+    lengths = []
+    for most in range(1000, 5000, 250):
+        way = {"from_chunk": 4, "around": 3, "max_tokens": most}
+        shown = [chunk["index"] for chunk in (await call(agent, "kb_get", document_id=document, **way))["chunks"]]
+        assert 0 <= shown[-1] + shown[0] - 8 <= 1, most
+        lengths.append(len(shown))
+    assert lengths == sorted(lengths)
+    assert lengths[-1] == 7

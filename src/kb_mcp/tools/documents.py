@@ -381,14 +381,14 @@ class DocumentTools:
             if place or from_chunk:
                 raise Invalid("outline: give it without chunk_id, page, heading, query and from_chunk.")
             return rendered("kb_get", make_outline(limiter, await self._engine.document(document_id)))
-        document = await (
+        document, hit = await (
             self._read_at(document_id, place, around) if place else self._read(document_id, from_chunk, around)
         )
         if around > 0 and not from_chunk and len(document["chunks"]) == document["chunk_count"]:
             near = await in_thread(self._engine, document, around)
             if len(near) > 1:
                 return rendered("kb_get", await read_several(self._engine, limiter, near))
-        data = limiter.chunk_page(document, is_window=bool(place) or around >= 0)
+        data = limiter.chunk_page(document, is_window=bool(place) or around >= 0, place=hit)
         if document["doc_type"] in LINKING_TYPES and not (place or from_chunk):
             data |= await self._links(document_id)
         return rendered("kb_get", data)
@@ -406,17 +406,29 @@ class DocumentTools:
             if titles
         }
 
-    async def _read_at(self, document_id: int, place: JSON, around: int) -> JSON:
-        """Return a document at a place, with `around` chunks before and after; for -1, two if the place is a chunk."""
-        if "heading" in place:
-            return await document_under(self._engine, document_id, place["heading"], max(around, 0))
+    async def _read_at(self, document_id: int, place: JSON, around: int) -> tuple[JSON, range]:
+        """Return a document at a place, with `around` chunks before and after, and the indices of the place's chunks.
+
+        For -1, a document at a chunk has two chunks before and after.
+        """
         if "query" in place:
             place = {"chunk_id": await self._best_chunk(document_id, place["query"])}
         near = around if around >= 0 else STEP if "chunk_id" in place else 0
-        return await self._engine.document(document_id, **place, around=near)
 
-    async def _read(self, document_id: int, from_chunk: int, around: int) -> JSON:
-        """Return a document from a chunk on, or with `around` chunks before and after it.
+        async def read(near: int) -> JSON:
+            if "heading" in place:
+                return await document_under(self._engine, document_id, place["heading"], near)
+            return await self._engine.document(document_id, **place, around=near)
+
+        document = await read(near)
+        inside = [chunk for chunk in document["chunks"] if chunk["id"] == place.get("chunk_id")]
+        if "chunk_id" not in place:
+            inside = (await read(0))["chunks"] if near else document["chunks"]
+        indices = [chunk["index"] for chunk in inside]
+        return document, range(indices[0], indices[-1] + 1) if indices else range(0)
+
+    async def _read(self, document_id: int, from_chunk: int, around: int) -> tuple[JSON, range | None]:
+        """Return a document from a chunk on, or with `around` chunks before and after it and its index.
 
         Raises:
             Invalid: the document has fewer chunks.
@@ -425,7 +437,7 @@ class DocumentTools:
         chunks = from_chunk + around + 1 - start if around >= 0 else self._limiter.max_chunks
         document = await self._engine.document(document_id, from_chunk=start, chunks=min(chunks, MAX_INTEGER))
         check_from_chunk(document, from_chunk)
-        return document
+        return document, range(from_chunk, from_chunk + 1) if around >= 0 else None
 
     async def _best_chunk(self, document_id: int, query: str) -> int:
         """Return the id of the chunk that answers a question best, or else of the first chunk.

@@ -64,12 +64,20 @@ class AnswerLimiter:
     def __init__(self, max_tokens: int) -> None:
         self._max_tokens = max_tokens
         self._item_tokens = max_tokens * MARGIN - ENVELOPE_TOKENS
+        self._further_tokens = self._item_tokens
         self.max_characters = max_tokens * MAX_CHARACTERS_PER_TOKEN
         self.max_chunks = max_tokens // MIN_TOKENS_PER_CHUNK
 
     def within(self, max_tokens: int) -> AnswerLimiter:
-        """Return the limiter of a shorter answer; 0 for no other limit."""
-        return AnswerLimiter(min(max(max_tokens, LEAST_TOKENS), self._max_tokens)) if max_tokens else self
+        """Return the limiter of a shorter answer; 0 for no other limit.
+
+        Only the first chunk of a document may take more than `max_tokens`.
+        """
+        if not max_tokens:
+            return self
+        shorter = AnswerLimiter(min(max(max_tokens, LEAST_TOKENS), self._max_tokens))
+        shorter._further_tokens = min(max_tokens, self._max_tokens) * MARGIN - ENVELOPE_TOKENS
+        return shorter
 
     def chunk_pages(self, documents: Sequence[JSON]) -> list[JSON]:
         """Return the first documents, each with the chunks that fit into its share; short ones leave more."""
@@ -78,15 +86,15 @@ class AnswerLimiter:
             if free <= 0:
                 break
             share = copy(self)
-            share._item_tokens = max(free / (len(documents) - number), LEAST_SHARE)
+            share._item_tokens = share._further_tokens = max(free / (len(documents) - number), LEAST_SHARE)
             page = share.chunk_page(document)
             pages.append({name: value for name, value in page.items() if name != "notice"})
             free -= json_tokens(page)
         return pages
 
-    def count_fitting(self, items: Sequence[object], head: object = None) -> int:
+    def count_fitting(self, items: Sequence[object], head: object = None, tokens: float | None = None) -> int:
         """Return how many of the first items fit along with `head`: at least one, so that agents can go on."""
-        free = self._item_tokens - json_tokens(head)
+        free = (self._item_tokens if tokens is None else tokens) - json_tokens(head)
         ends = accumulate(json_tokens(item) + 1 for item in items)
         return max(1, sum(1 for end in ends if end <= free))
 
@@ -120,14 +128,20 @@ class AnswerLimiter:
             data["rest"] = rest
         return data
 
-    def chunk_page(self, document: JSON, *, is_window: bool = False) -> JSON:
-        """Return a document with the chunks that fit, and the calls that read on: in windows, or to the end."""
+    def chunk_page(self, document: JSON, *, is_window: bool = False, place: range | None = None) -> JSON:
+        """Return a document with the chunks that fit, and the calls that read on: in windows, or to the end.
+
+        Args:
+            document: a document with some of its chunks.
+            is_window: whether the calls read on in windows.
+            place: the indices of the chunks that matter most, by default all.
+        """
         chunks, total = (
             [shorten_names(compact_answers.chunk(chunk)) for chunk in document["chunks"]],
             document["chunk_count"],
         )
         head = shorten_names(compact_answers.document(document))
-        shown = self.fitting(chunks, head)
+        shown = self._around(place or range(total), chunks, head)
         first = shown[0]["index"] if shown else 0
         after = shown[-1]["index"] + 1 if shown else 0
         data = {"notice": NOTICE, **head, "chunks": shown, "chunk_count": total}
@@ -135,6 +149,25 @@ class AnswerLimiter:
         if rest := directions(document["id"], first, after, total, is_window=is_window):
             data["rest"] = rest
         return data
+
+    def _around(self, place: range, chunks: Sequence[JSON], head: JSON) -> list[JSON]:
+        """Return the chunks at a place that fit, then by turns the chunks after and before it."""
+        inside = [chunk for chunk in chunks if chunk["index"] in place]
+        shown = self.fitting(inside[: self.count_fitting(inside, head, self._further_tokens)], head)
+        if len(shown) < len(inside):
+            return shown
+        free = self._further_tokens - json_tokens(head) - sum(json_tokens(chunk) + 1 for chunk in shown)
+        after = [chunk for chunk in chunks if chunk["index"] >= place.stop]
+        before = [chunk for chunk in reversed(chunks) if chunk["index"] < place.start]
+        sides = [iter(after), iter(before)]
+        while sides:
+            side = sides.pop(0)
+            chunk = next(side, None)
+            if chunk and (cost := json_tokens(chunk) + 1) <= free:
+                free -= cost
+                shown.append(chunk)
+                sides.append(side)
+        return sorted(shown, key=lambda chunk: chunk["index"])
 
     def document_list(self, reply: JSON) -> JSON:
         documents = [shorten_names(compact_answers.listed_document(document)) for document in reply["documents"]]
