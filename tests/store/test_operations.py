@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -234,23 +234,3 @@ def test_coming_back_can_be_taken_back_also_of_a_document_that_a_wrong_clock_dat
     add(store, "/a.md", "one", "three")
     assert [step.action for step in take_back()] == ["delete"]
     assert there(store) == {}
-
-
-def test_an_undo_since_the_time_of_a_change_undoes_it_though_its_command_came_earlier(store, embedder, originals):
-    with store.write() as tx:
-        tx.jobs.add(NewJob("file", source_path="/late.md", author=of("early")))
-    late = add(store, "/late.md", "late", "early")
-    add(store, "/late.md", "later", "early")
-    with store.read() as tx:
-        first = datetime.fromisoformat(tx.history.versions(late, limit=9)[-1].at)
-    [step] = undo(store, embedder, originals, first)
-    assert (step.document_id, step.action, step.skipped) == (late, "delete", None)
-
-
-def test_an_undo_since_the_time_of_a_deletion_restores_the_document(store, embedder, originals):
-    id_ = add(store, "/a.md", "one", "one")
-    delete(store, originals, id_, of("two"))
-    with store.read() as tx:
-        at = datetime.fromisoformat(tx.history.binned(id_).deleted_at)
-    [step] = undo(store, embedder, originals, at + timedelta(microseconds=900))
-    assert (step.document_id, step.action, step.skipped) == (id_, "restore", None)

@@ -18,7 +18,6 @@ from kb.documents.restore import is_same_content, restore, revert
 from kb.documents.submit import drop
 from kb.embed.protocol import Embedder
 from kb.store.protocol import Store, Transaction
-from kb.store.row_mapping import moment
 from kb.store.rows import NOBODY, Author, Binned, Document, Operation, Version
 
 UndoAction = Literal["delete", "restore", "revert", "retag"]
@@ -82,12 +81,11 @@ class PastChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The changes to undo: all of an operation, or all at or after a point in time, optionally only of one key.
+    """The changes to undo: all of an operation, or all since a point in time, optionally only of one key.
 
     With an `author`, only changes with its key and program count.
 
-    A change counts from the time of its command, however long its job ran. In a document with a change at exactly
-    `since`, each change counts from its own time, which the history shows.
+    A change counts from the time of its command, however long its job ran.
     """
 
     operation: Operation | None = None
@@ -230,11 +228,10 @@ def _check_since(tx: Transaction, instant: datetime) -> None:
 def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]) -> PlannedUndo | None:
     """Return the step that undoes the changes of a document; `begun` caches the times of operations."""
     past = Past(tx.history.versions(document_id, limit=ALL), tx.history.binned(document_id))
-    if scope.since and datetime.fromisoformat(past.at) > clock.own.now():
+    if scope.since and _is_after(past.at, clock.own.now()):
         return replace(past.step, skipped="Its last change lies in the future: a clock was put back.")
     changes = _changes(past)
-    is_meant = partial(_is_meant, tx, scope=scope, begun=None if _has_change_at(scope.since, changes) else begun)
-    while changes and not is_meant(changes[-1]):
+    while changes and not _is_meant(tx, changes[-1], scope, begun):
         changes.pop()
     if not changes:
         return None
@@ -245,7 +242,7 @@ def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]
     step = _back(past, first - 1, scope.since)
     if step and step.action == "delete" and not tx.history.has_bin:
         return replace(step, skipped="The bin is off (KB_BIN_DAYS=0), so the undo would delete it for good.")
-    others = [change for change in changes if not is_meant(change)]
+    others = [change for change in changes if not _is_meant(tx, change, scope, begun)]
     if step and others:
         later = others[0].operation
         who = "Someone else" if later is None else f"Operation {later}"
@@ -262,12 +259,8 @@ def _changes(past: Past) -> list[PastChange]:
     ]
 
 
-def _has_change_at(since: datetime | None, changes: Sequence[PastChange]) -> bool:
-    return since is not None and _to_millisecond(since) in {datetime.fromisoformat(change.at) for change in changes}
-
-
-def _is_meant(tx: Transaction, change: PastChange, scope: Scope, begun: dict[int, str] | None) -> bool:
-    """Return whether a change is within the scope; without `begun`, by its own time, not that of its operation."""
+def _is_meant(tx: Transaction, change: PastChange, scope: Scope, begun: dict[int, str]) -> bool:
+    """Return whether a change is within the scope."""
     if scope.operation:
         return change.operation == scope.operation.id
     if scope.key is not None and change.author.by != scope.key:
@@ -275,12 +268,12 @@ def _is_meant(tx: Transaction, change: PastChange, scope: Scope, begun: dict[int
     if scope.author and (change.author.by, change.author.client) != (scope.author.by, scope.author.client):
         return False
     at = change.at
-    if begun is not None and change.operation is not None:
+    if change.operation is not None:
         if change.operation not in begun:
             operation = tx.operations.get(change.operation)
             begun[change.operation] = operation.at if operation else at
         at = begun[change.operation]
-    return scope.since is not None and _is_since(at, scope.since)
+    return scope.since is not None and _is_after(at, scope.since)
 
 
 def _back(past: Past, number: int, since: datetime | None) -> PlannedUndo | None:
@@ -301,19 +294,14 @@ def _back(past: Past, number: int, since: datetime | None) -> PlannedUndo | None
 
 
 def _was_in_bin(past: Past, target: Version, since: datetime | None) -> bool:
-    """Return whether a document was in the bin after a version: before `since`, or else before the next version."""
+    """Return whether a document was in the bin after a version: at `since`, or else before the next version."""
     following = next((version for version in past.versions if version.number == target.number + 1), None)
     if target.until is None or (following is None and since is None):
         return False
     if since:
-        return not _is_since(target.until, since)
+        return not _is_after(target.until, since)
     return following is not None and target.until < following.at
 
 
-def _is_since(stamp: str, since: datetime) -> bool:
-    """Return whether a change was at or after a point in time, to the millisecond."""
-    return datetime.fromisoformat(stamp) >= _to_millisecond(since)
-
-
-def _to_millisecond(instant: datetime) -> datetime:
-    return datetime.fromisoformat(f"{moment(instant)}Z")
+def _is_after(stamp: str, since: datetime) -> bool:
+    return datetime.fromisoformat(stamp) > since

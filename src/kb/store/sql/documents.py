@@ -319,7 +319,7 @@ class Documents(ABC):
         if content.message_ids:
             self.links.keep_message_ids(content.content_hash, content.message_ids)
         precision = (content.space or self.space).precision
-        made = sum(vector.any() for vector in content.vectors)  # zeros are of a note that waits for its vectors
+        made = sum(bool(vector.any()) for vector in content.vectors)  # zeros are of a note that waits for its vectors
         self._execute(self._statements("vectors")["count_precision"], (precision, made))
 
     def remove_chunks(self, document_id: int) -> None:
