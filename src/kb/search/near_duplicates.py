@@ -64,7 +64,8 @@ class _Texts:
 
     def shared(self, one: int, other: int) -> float:
         a, b = self.of(one), self.of(other)
-        return len(a & b) / max(len(a | b), 1)
+        both = len(a & b)
+        return both / max(len(a) + len(b) - both, 1)
 
     def of(self, document_id: int) -> frozenset[int]:
         if document_id not in self.runs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 from itertools import dropwhile, groupby, pairwise
 from typing import Final
@@ -20,6 +21,7 @@ from kb.web.sessions import Visit
 CONTEXT: Final = 160
 """Number of unchanged characters shown around a change."""
 
+BLANK_LINES: Final = re.compile(r"\A\s*\n")
 PAGE: Final = 50
 
 
@@ -88,7 +90,7 @@ def version_row(row: Row) -> Row:
 def without_beginning(changes: Sequence[Row]) -> list[Row]:
     """Return the changes without the blank lines at the beginning, which stand for front matter."""
     begun = list(dropwhile(lambda change: not change["text"].strip(), changes))
-    return [{**begun[0], "text": begun[0]["text"].lstrip()}, *begun[1:]] if begun else list(changes)
+    return [{**begun[0], "text": BLANK_LINES.sub("", begun[0]["text"])}, *begun[1:]] if begun else list(changes)
 
 
 def shortened(changes: Sequence[Row]) -> Iterator[Row]:
