@@ -40,7 +40,7 @@ async def listed(visit: Visit, operation: Row) -> Row:
         return row
     try:
         steps = (await visit.engine.undo(operation=operation["number"], dry_run=True))["steps"]
-        about = {"titles": [plain(step["title"], 80) or "Untitled" for step in steps[:NAMED]]}
+        about: Row = {"titles": [plain(step["title"], 80) or "Untitled" for step in steps[:NAMED]]}
         about["more"] = len(steps) - len(about["titles"])
         about["is_left"] = bool(operation["jobs"]) or any(not step["skipped"] for step in steps)
         if steps and all(step["action"] == "retag" and step["version"] for step in steps):

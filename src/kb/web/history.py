@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Sequence
-from itertools import dropwhile, groupby, pairwise
+from itertools import dropwhile, groupby
 from typing import Final
 
 from starlette.requests import Request
@@ -28,8 +28,9 @@ PAGE: Final = 50
 async def versions(request: Request, visit: Visit) -> Response:
     document_id = request.path_params["id"]
     page = await visit.engine.history(document_id, limit=PAGE, cursor=request.query_params.get("cursor") or None)
-    versions = page["versions"]
-    rows = [version_row(row) | {"what": change_words(row, before)} for row, before in pairwise([*versions, None])]
+    found = page["versions"]
+    pairs = zip(found, [*found[1:], None], strict=True)
+    rows = [version_row(row) | {"what": change_words(row, former)} for row, former in pairs]
     return render(
         request,
         "history.html",
