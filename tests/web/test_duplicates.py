@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from selenium.webdriver.common.by import By
 
+from kb.api.duplicate_words import describe_shared
 from tests.http.test_duplicates import EDITED, STORY
 from tests.web.conftest import find
 from tests.web.test_results import add
@@ -67,6 +68,34 @@ def test_near_duplicates_are_compared(browser, site, twins):
     find(browser, "button", "Keep only this")[1].click()
     find(browser, ".notice", "Deleted 1 document.")
     assert present(site, ids) == ids[1:]
+
+
+def test_a_comparison_begins_with_text_and_shows_the_fields_that_differ(reading, site, request):
+    name = f"fields-{abs(hash(request.node.name)) % 10**8}"
+    ids = [
+        add(
+            site, f"{name}/{tag}.md", f"---\ntitle: Log\ndate: 2024-05-0{day}\ntags: [{tag}]\n---\n\n# {name}\n\n{text}"
+        )
+        for day, tag, text in ((6, "dawn", STORY), (7, "dusk", EDITED))
+    ]
+    reader = reading(f"{site.url}/d/{ids[0]}/compare/{ids[1]}")
+    [shown] = reader.page.xpath("//div[contains(@class, 'diff')]")
+    assert shown.text_content().startswith(f"# {name}")
+    facts = [each.text_content() for each in reader.page.xpath("//dl//dd")]
+    assert facts == ["2024-05-06 2024-05-07", "dawn dusk"]
+
+
+@pytest.mark.parametrize(
+    ("total", "shared", "words"),
+    [
+        (2, None, "the same content"),
+        (2, 0.68, "nearly the same text, 68% in common"),
+        (3, 0.68, "nearly the same text, at least 68% in common"),
+        (2, 0.9999, "nearly the same text, 99% in common"),
+    ],
+)
+def test_a_share_in_common_is_never_rounded_up(total, shared, words):
+    assert describe_shared(total, shared) == words
 
 
 def test_if_the_document_to_keep_is_gone_the_others_stay(reading, site, twins):

@@ -181,6 +181,47 @@ def test_deleted_documents_are_restored_together(site, batch):
     assert not tagged(site, tag)
 
 
+def first_changes(site, number):
+    """The texts of the newest operations in the list of changes."""
+    rows = reader_at(site, "changes").page.xpath("//ul[contains(@class, 'rows')]/li")
+    return [" ".join(row.text_content().split()) for row in rows[:number]]
+
+
+def test_the_list_of_changes_names_documents_and_tags_and_offers_only_what_can_be_undone(site, batch):
+    tag, ids = batch
+    reader = reader_at(site, f"documents?tag={tag}")
+    send(reader, id=[str(each) for each in ids], act="retag", add="ledger")
+    [retagged] = first_changes(site, 1)
+    assert retagged.startswith("added tag ledger in 5 documents")
+    assert "and 2 more" in retagged
+    assert retagged.endswith("Undo")
+    reader.submit(r"/changes/\d+$")
+    undo, retagged = first_changes(site, 2)
+    assert undo.startswith("removed tag ledger in 5 documents")
+    assert retagged.startswith("5 changed")
+    assert retagged.endswith("nothing is left to undo")
+
+
+def test_the_list_of_changes_tells_restored_documents_from_added_ones(site, batch):
+    _, ids = batch
+    site.engine.delete(f"documents/{ids[0]}").raise_for_status()
+    assert first_changes(site, 1)[0].startswith("1 deleted")
+    send(reader_at(site, "bin"), id=[str(ids[0])], act="restore")
+    assert first_changes(site, 1)[0].startswith("1 restored")
+
+
+def test_the_history_of_a_document_says_what_each_version_changed(site, batch):
+    _, ids = batch
+    site.engine.patch(f"documents/{ids[0]}/tags", json={"add": ["new", "blue"]}).raise_for_status()
+    site.engine.delete(f"documents/{ids[0]}").raise_for_status()
+    site.engine.post(f"documents/{ids[0]}/restore").raise_for_status()
+    rows = reader_at(site, f"d/{ids[0]}/history").page.xpath("//ol/li")
+    said = [" ".join(row.text_content().split()) for row in rows]
+    assert "restored from the bin" in said[0]
+    assert "added tags blue, new" in said[-2]
+    assert "version 1added" in said[-1]
+
+
 def test_failed_files_are_dismissed_one_by_one_and_all_at_once(site):
     for number in range(3):
         fail(site, f"broken-{number}")

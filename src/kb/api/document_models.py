@@ -113,7 +113,7 @@ class Deleted(Reply):
 class DuplicateGroup(Reply):
     """Documents with the same content, or with nearly the same text, oldest first; at most 100 of all `total`.
 
-    `shared` is the least share of runs of words that the first document and another one have in common.
+    `shared` is the least share of runs of words that two of the documents have in common.
     """
 
     documents: list[Document]

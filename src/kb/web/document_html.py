@@ -58,8 +58,8 @@ def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup
         end = max(text.rfind(" ", start, end), start + SNIPPET // 2)
     pieces, at = [Markup("… ") if start else Markup("")], start
     for first, last in sorted(map(tuple, ranges)):
-        if first >= at and last <= end:
-            pieces += [shown(at, first), Markup("<mark>{}</mark>").format(text[first:last])]
+        if first >= at and last <= end and (word := shown(first, last)):  # empty in the address of a link
+            pieces += [shown(at, first), Markup("<mark>{}</mark>").format(word)]
             at = last
     pieces += [shown(at, end).rstrip(), Markup(" …") if end < len(text) else Markup("")]
     return Markup("").join(pieces)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, Final
@@ -161,6 +162,7 @@ async def document(request: Request, visit: Visit) -> Response:
     words = matched(here["text"], here["highlights"]) if here else set()
     end, links = start + len(chunks), await visit.engine.links(document_id)
     about = await surroundings(visit, shown, links)
+    about = replace(about, may_write=visit.right != "read")
     file, vault_link = await local_file(visit, shown)
     return render(
         request,

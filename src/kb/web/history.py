@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import dropwhile, groupby
 from typing import Final
 
 from starlette.requests import Request
@@ -21,6 +22,7 @@ from kb.web.sessions import Visit
 CONTEXT: Final = 160
 """Number of unchanged characters shown around a change."""
 
+BLANK_LINES: Final = re.compile(r"\A\s*\n")
 PAGE: Final = 50
 
 BIN_PAGE: Final = 35
@@ -30,7 +32,9 @@ BIN_PAGE: Final = 35
 async def versions(request: Request, visit: Visit) -> Response:
     document_id = request.path_params["id"]
     page = await visit.engine.history(document_id, limit=PAGE, cursor=request.query_params.get("cursor") or None)
-    rows = [version_row(version) for version in page["versions"]]
+    found = page["versions"]
+    pairs = zip(found, [*found[1:], None], strict=True)
+    rows = [version_row(row) | {"what": change_words(row, former)} for row, former in pairs]
     return render(
         request,
         "history.html",
@@ -46,24 +50,52 @@ async def version(request: Request, visit: Visit) -> Response:
     document_id, number = request.path_params["id"], request.path_params["number"]
     former = await visit.engine.version(document_id, number)
     difference = await visit.engine.diff(document_id, number)
-    changes = (
-        list(shortened(difference["changes"])) if request.query_params.get("whole") != "1" else difference["changes"]
-    )
+    changes = without_beginning(difference["changes"])
+    is_whole = request.query_params.get("whole") == "1"
     return render(
         request,
         "version.html",
         id=document_id,
         former=version_row(former),
-        changes=changes,
+        changes=changes if is_whole else list(shortened(changes)),
         newest=difference["end"],
         is_same=all(change["kind"] == "equal" for change in difference["changes"]),
     )
+
+
+def change_words(row: Row, before: Row | None) -> str:
+    """Return the changes of a version since the version before it, if that is on the same page, in words."""
+    if row["number"] == 1:
+        return "added"
+    if before is None:
+        return ""
+    parts = ["restored from the bin"] if before["until"] < row["at"] else []
+    parts += ["text changed"] if row["content_hash"] != before["content_hash"] else []
+    parts += ["title changed"] if row["title"] != before["title"] else []
+    parts += ["moved"] if row["source_path"] != before["source_path"] else []
+    tags = tag_words(before["tags"], row["tags"])
+    return ", ".join([*parts, *([tags] if tags else [])])
+
+
+def tag_words(before: Sequence[str], after: Sequence[str]) -> str:
+    """Return a change of tags in words; empty if they are the same."""
+    parts = [("added", sorted({*after} - {*before})), ("removed", sorted({*before} - {*after}))]
+    changes = [
+        f"{does} {'tag' if len(tags) == 1 else 'tags'} {plain(', '.join(tags), 200)}" for does, tags in parts if tags
+    ]
+    return ", ".join(changes)
 
 
 def version_row(row: Row) -> Row:
     by = " · ".join(plain(row[name], 80) for name in ("by", "client") if row[name])
     title, path = plain(row["title"], 200) or "Untitled", plain(row["source_path"] or "", 300)
     return {**row, "title": title, "path": path, "by": by, "why": plain(row["why"] or "", 300)}
+
+
+def without_beginning(changes: Sequence[Row]) -> list[Row]:
+    """Return the changes without the blank lines at the beginning, which stand for front matter."""
+    begun = list(dropwhile(lambda change: not change["text"].strip(), changes))
+    return [{**begun[0], "text": BLANK_LINES.sub("", begun[0]["text"])}, *begun[1:]] if begun else list(changes)
 
 
 def shortened(changes: Sequence[Row]) -> Iterator[Row]:

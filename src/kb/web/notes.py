@@ -39,7 +39,7 @@ NOTHING: Final[Draft] = {"title": "", "tags": ""}
 
 async def new(request: Request, visit: Visit) -> Response:
     if request.method != "POST":
-        await visit.require()
+        await visit.require_writing()
         params = request.query_params
         text = "\n\n".join(filter(None, (params.get("text"), params.get("url"))))
         return _form(request, {"title": params.get("title", ""), "text": text, "tags": params.get("tags", "")})
@@ -75,6 +75,7 @@ async def edit(request: Request, visit: Visit) -> Response:
     """Edit a note; show a conflict if it has changed since."""
     note_id = request.path_params["id"]
     if request.method != "POST":
+        await visit.require_writing()
         note = await note_with(visit, note_id)
         return _form(request, as_draft(note), as_draft(note), note_id, note["content_hash"])
     form = await note_form(request, visit)

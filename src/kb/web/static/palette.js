@@ -121,6 +121,7 @@
 
   // The dialog: a combobox (WAI-ARIA) over searches, documents and commands.
   const PAGES = { Map: "map", Tags: "tags", Duplicates: "duplicates", "Recently added": "jobs", "Failed jobs": "jobs?status=failed", "Changes and undo": "changes", Folders: "folders", Backups: "backups", Doctor: "doctor", Settings: "settings", Keys: "keys", "Connect agents": "connect", Help: "help/" };
+  const MANAGED = ["backups", "doctor", "keys"];
   const button = find(".find");
   const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
   if (isMac && button) find("kbd", button).textContent = "⌘K";
@@ -128,7 +129,7 @@
   const commands = () => [
     ...all("main [data-key][data-does]").filter((each) => !each.matches("input") && (each.checkVisibility?.() ?? true)).map((each) => ({ kind: "This page", label: each.dataset.does, run: () => each.click() })),
     ...all("nav[aria-label=Main] a").map((each) => ({ kind: "Go to", label: each.dataset.does || each.textContent.trim(), href: each.href })),
-    ...Object.entries(PAGES).map(([label, place]) => ({ kind: "Go to", label, href: root + place })),
+    ...Object.entries(PAGES).filter(([, place]) => find("nav[data-right=admin]") || !MANAGED.includes(place)).map(([label, place]) => ({ kind: "Go to", label, href: root + place })),
   ];
   const select = (index) => {
     at = (index + options.length) % options.length || 0;
@@ -143,13 +144,18 @@
     field.setAttribute("aria-expanded", rows.length > 0);
     select(0);
   };
+  const LONGEST = 40;
+  const whereabouts = (row) => {
+    const path = find(".path", row)?.textContent ?? find(".type", row).textContent;
+    return path.length > LONGEST ? `…${path.slice(1 - LONGEST)}` : path;
+  };
   const found = async (query) => {
     asked?.abort();
     const mine = (asked = new AbortController());
     try {
       const answer = await fetch(`${root}?q=${encodeURIComponent(query)}`, { signal: mine.signal, headers: { "X-KB-Fragment": "1", Accept: "text/html" } });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      return mine.signal.aborted ? null : all(".hit-link", page).slice(0, 6).map((each) => ({ kind: "Document", label: each.textContent, href: each.getAttribute("href").replace(/^(\.\.?\/)+/, root) }));
+      return mine.signal.aborted ? null : all(".hit-link", page).slice(0, 6).map((each) => ({ kind: whereabouts(each.closest("li")), label: each.textContent, href: each.getAttribute("href").replace(/^(\.\.?\/)+/, root) }));
     } catch {
       return null;
     }
@@ -165,11 +171,14 @@
     if (!query) return asked?.abort(), draw(rest);
     const place = `?q=${encodeURIComponent(query)}`;
     const search = { kind: "Search", label: `Search for “${query}”`, href: root + place, run: () => (remember({ query, place }), (location.href = root + place)) };
-    draw([search, ...rest]);
+    const starts = (each) => each.label.toLowerCase().startsWith(query.toLowerCase()) && each.kind !== "Recent search";
+    const named = rest.filter(starts);
+    const others = rest.filter((each) => !starts(each));
+    draw([search, ...named, ...others]);
     const documents = await found(query);
     if (documents && field.value.trim() === query) {
       const chosen = options[at]?.label;
-      draw([search, ...documents, ...rest]);
+      draw([search, ...named, ...documents, ...others]);
       select(Math.max(0, options.findIndex((each) => each.label === chosen)));
     }
   };
