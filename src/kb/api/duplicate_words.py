@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def describe_shared(total: int, shared: float | None) -> str:
-    """Return what the documents of a group have in common; only equal runs of words count as 100%."""
+    """Return the share of text that the documents of a group have in common. Only equal runs of words count as 100%."""
     if shared is None:
         return "the same content"
     least = "at least " if total > 2 else ""

@@ -271,7 +271,7 @@ def get_links(document_id: Id, services: ServicesDep) -> DocumentLinks:
 def look_up_links(request: LinksRequest, services: ServicesDep) -> LinkList:
     """Return the links in a Markdown text that kb does not have yet, and the documents that they lead to.
 
-    With `document_id`, they lead where they would lead in this document.
+    With `document_id`, kb resolves them as links of this document.
     """
     check_note(request.text, services.settings)
     with services.store.view() as tx:

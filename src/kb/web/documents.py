@@ -442,7 +442,7 @@ async def loses_links(visit: Visit, document_id: int, ids: Sequence[int], kept: 
 
 
 def told_of(linking: Sequence[Row], what: str) -> str:
-    """Return how many documents had links to what was deleted, in words."""
+    """Return the number of documents that had links to `what`, in words."""
     return f" {count(len(linking), 'document')} had links to {what}." if linking else ""
 
 

@@ -93,7 +93,7 @@ def version_row(row: Row) -> Row:
 
 
 def without_beginning(changes: Sequence[Row]) -> list[Row]:
-    """Return the changes without the blank lines at the beginning, which stand for front matter."""
+    """Return the changes without the blank lines at the beginning. They replace the front matter."""
     begun = list(dropwhile(lambda change: not change["text"].strip(), changes))
     return [{**begun[0], "text": BLANK_LINES.sub("", begun[0]["text"])}, *begun[1:]] if begun else list(changes)
 
