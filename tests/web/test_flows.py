@@ -108,7 +108,7 @@ def test_a_passage_low_on_the_page_of_a_pdf_is_in_view_with_its_mark(browser, si
         place = "const b = arguments[0].getBoundingClientRect(); return (innerHeight - b.top) / b.height"
         eventually("the end of the page is in view", lambda: browser.execute_script(place, image) > 0.9)
         assert browser.execute_script("return scrollY") > 0
-        assert "bollard" in find(browser, ".outline .words")[0].text, "a match is named by its words"
+        assert "bollard" in find(browser, ".outline [aria-current] .words")[0].text, "a match is named by its words"
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         site.engine.delete(f"documents/{document}")

@@ -189,7 +189,9 @@ def test_a_dialog_for_searches_and_commands_opens_on_every_page(browser, site, s
 
 def test_the_dialog_lists_pages_before_documents_and_tells_documents_with_one_title_apart(browser, site):
     for folder in ("brass", "steel"):
-        add(site, f"{folder}/duplicates/log.md", "# Duplicates\n\nThe duplicates of the log.", "duplicate-log")
+        add(
+            site, f"{folder}/duplicates/log.md", f"# Duplicates\n\nThe {folder} duplicates of the log.", "duplicate-log"
+        )
     browser.get(f"{site.url}/overview")
     open_dialog(browser)
     press(browser, "duplicates")

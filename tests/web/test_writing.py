@@ -176,8 +176,9 @@ def test_the_preview_shows_pictures_and_links_as_the_saved_note_does(browser, si
     find(browser, ".primary", "Save")[0].click()
     find(browser, "article a", "Preview target")
     find(browser, ".acts a", "Edit")[0].click()
-    assert find(browser, "#preview a", "Preview target")
-    assert browser.find_elements(By.CSS_SELECTOR, "#preview img")
+    assert find(browser, "#preview a", "Preview target")[0].get_attribute("href").endswith(f"/d/{boat}")
+    image = browser.find_element(By.CSS_SELECTOR, "#preview img")
+    eventually("it is drawn", lambda: browser.execute_script("return arguments[0].naturalWidth", image) == 1)
 
 
 def test_an_offered_draft_covers_no_button_on_a_phone(browser, site, editor):

@@ -36,7 +36,15 @@
   });
   const SENT_MS = 10_000;
   const mayBeSent = () => all("[data-sent]").forEach((each) => delete each.dataset.sent);
-  addEventListener("keydown", (event) => event.key === "Escape" && mayBeSent(), true);
+  addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key !== "Escape" || !find("[data-sent]")) return;
+      event.stopImmediatePropagation(); // the browser stops loading, and the page stays as it is
+      mayBeSent();
+    },
+    true
+  );
 
   const pickAll = (isChosen) => {
     for (const each of all(".pick")) each.checked = isChosen;
