@@ -23,10 +23,10 @@ from kb import __version__
 from kb.access.keyring import FILE, KeyFile, Keyring, token_digest
 from kb.api.errors import KbError, SettingError, Unavailable
 from kb.api.rights import Caller
-from kb.asgi.bearer import BearerMiddleware
+from kb.asgi.bearer import BearerMiddleware, FirstKeyMiddleware
 from kb.asgi.body_limits import BodyLimitMiddleware
 from kb.asgi.hosts import HostMiddleware
-from kb.asgi.key_check import identify_engine_key
+from kb.asgi.key_check import FirstKey, Identify, identify_engine_key
 from kb.asgi.probes import probes
 from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
 from kb.asgi.request import RequestMiddleware, VersionMiddleware, request_seconds
@@ -116,18 +116,29 @@ def create_app(context: AppContext | None = None) -> FastAPI:
 def guard(settings: Settings, keyring: Keyring) -> Middleware:
     """Return the access control: a key, or without one a check of host names that keeps out foreign web pages."""
     if of_settings := identify_engine_key(settings):
+        return bearer(of_settings, keyring)
+    first_key = FirstKey(settings.first_key)
+    return Middleware(
+        FirstKeyMiddleware,
+        is_made=first_key.is_made,
+        keyed=bearer(first_key.identify, keyring),
+        unkeyed=Middleware(HostMiddleware, names=listed(settings.allowed_hosts)),
+    )
 
-        async def identify(token: str) -> Caller | None:
-            if caller := await of_settings(token):
-                if keyring.is_due:  # it may ask for other keys
-                    with suppress(Unavailable):
-                        await run_in_threadpool(keyring.refresh)
-                return caller
-            key = await run_in_threadpool(keyring.identify, token_digest(token))  # it may wait for a write
-            return key.caller if key else None
 
-        return Middleware(BearerMiddleware, identify=identify, prefixes=(API,))
-    return Middleware(HostMiddleware, names=listed(settings.allowed_hosts))
+def bearer(identify_api_key: Identify, keyring: Keyring) -> Middleware:
+    """Return the check of the API key and of keys with rights."""
+
+    async def identify(token: str) -> Caller | None:
+        if caller := await identify_api_key(token):
+            if keyring.is_due:  # it may ask for other keys
+                with suppress(Unavailable):
+                    await run_in_threadpool(keyring.refresh)
+            return caller
+        key = await run_in_threadpool(keyring.identify, token_digest(token))  # it may wait for a write
+        return key.caller if key else None
+
+    return Middleware(BearerMiddleware, identify=identify, prefixes=(API,))
 
 
 def add_routes(app: FastAPI, settings: Settings) -> None:

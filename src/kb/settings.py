@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from kb.api.errors import SettingError
-from kb.running_engine import data_folder
+from kb.running_engine import FIRST_KEY, data_folder
 
 MESSAGES: Final = {"int_parsing": "it must be a whole number", "float_parsing": "it must be a number"}
 """Messages for people, by the error types of pydantic."""
@@ -123,11 +123,6 @@ class EngineKey(EnvSettings):
 
     api_key: Key | None = None
     api_key_file: UserPath | None = None
-
-    @property
-    def has_key(self) -> bool:
-        """Whether the API requires a key."""
-        return bool(self.api_key or self.api_key_file)
 
 
 class EngineAccess(EngineKey):
@@ -271,6 +266,16 @@ class Settings(EngineAccess):
         """The names of the settings that may change while the engine runs. PostgreSQL needs no backups by kb."""
         is_postgres = str(self.database_url).startswith("postgres")
         return tuple(name for name in CHANGEABLE if not (is_postgres and name.startswith("backup_")))
+
+    @property
+    def first_key(self) -> Path:
+        """The file of the first key."""
+        return self.data_dir / FIRST_KEY
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the API requires a key: from the settings, or the first key as soon as it exists."""
+        return bool(self.api_key or self.api_key_file) or self.first_key.exists()
 
     @property
     def staging_dir(self) -> Path:

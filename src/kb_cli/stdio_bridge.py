@@ -37,17 +37,14 @@ class Endpoint:
 
     Args:
         url: its URL.
-        headers: sent with each message.
+        key_headers: returns the headers with the key, for each message.
         log: the file for the output of a server started here.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str], log: Path) -> None:
+    def __init__(self, url: str, key_headers: Callable[[], Mapping[str, str]], log: Path) -> None:
         self._url: SplitResult = urlsplit(url)
-        self._headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-            **headers,
-        }
+        self._key_headers = key_headers
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         self._log = log
         self.version: str | None = None
 
@@ -63,7 +60,7 @@ class Endpoint:
             except ConnectionRefusedError:  # nothing of the message was sent
                 self.await_server()
                 connection.connect()
-            headers = {**self._headers, **self._headers_of(message)}
+            headers = {**self._headers, **self._key_headers(), **self._headers_of(message)}
             connection.request("POST", self._url.path, json.dumps(message).encode(), headers)
             yield from _answers(connection.getresponse(), message)
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from kb.running_engine import data_folder, first_key
 from kb_cli.sync.watch_records import records_folder
 
 logger = logging.getLogger(__name__)
@@ -96,9 +97,11 @@ def has_records() -> bool:
 
 
 def engine_key(environment: Mapping[str, str]) -> str:
-    """Return the key of the engine: from its setting, or the first one in its file of keys."""
+    """Return the key of the engine: from its setting, the first one in its file of keys, or the first key if made."""
     if key := environment.get("KB_API_KEY", "").strip():
         return key
+    if not environment.get("KB_API_KEY_FILE"):
+        return first_key(data_folder(environment)) or ""
     with suppress(OSError, ValueError):
         lines = Path(environment.get("KB_API_KEY_FILE", "")).expanduser().read_text().splitlines()
         return next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")

@@ -20,9 +20,9 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from kb.asgi.bearer import BearerMiddleware
+from kb.asgi.bearer import BearerMiddleware, FirstKeyMiddleware
 from kb.asgi.hosts import OriginMiddleware
-from kb.asgi.key_check import Identify, SecretFile
+from kb.asgi.key_check import FirstKey, SecretFile
 from kb.asgi.probes import ProbesFirst
 from kb.asgi.rate_limit import GCRA
 from kb.asgi.request import RequestMiddleware, request_seconds
@@ -65,7 +65,8 @@ def create_app(context: AppContext | None = None) -> Starlette:
     configure_fastmcp()
     registry = CollectorRegistry()
     tracer, stop_tracing = start_tracing("kb-gateway")
-    client = engine_client(settings, context.engine, tracer)
+    first_key = FirstKey.of(context.environment)
+    client = engine_client(settings, context.engine, tracer, first_key)
     uploads = UploadStore(upload_limits(settings), settings.mcp_upload_dir)
     metrics = CallMetrics(registry, tracer)
     limit = [RateLimit(GCRA(settings.mcp_calls_per_minute))] if settings.mcp_calls_per_minute else []
@@ -81,9 +82,7 @@ def create_app(context: AppContext | None = None) -> Starlette:
     server = create_server(middleware, lifespan=parts)
     fetcher = Fetcher(listed(settings.mcp_fetch_hosts.lower()), settings.mcp_max_upload_mb << 20)
     register_surface(server, client, uploads, AnswerLimiter(settings.mcp_max_tokens), fetcher)
-    own = key_verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
-    identify = with_named_keys(own, client) if own else None
-    over_http = partial(http_app, path="/mcp", settings=settings, identify=identify)
+    over_http = partial(http_app, path="/mcp", settings=settings, keys=guard(settings, client, first_key))
     app = over_http(server)
     app.add_middleware(UploadAddresses, engine=client, store=uploads)
     app.add_middleware(TrimmedHeaders)
@@ -136,16 +135,36 @@ def mount_search_fetch(
     mount(app, PATH, inner)
 
 
-def http_app(server: FastMCP, path: str, settings: GatewaySettings, identify: Identify | None) -> Starlette:
+def guard(settings: GatewaySettings, client: EngineClient, first_key: FirstKey) -> Callable[[str], list[Middleware]]:
+    """Return a function from a path to the check of keys there; without any key, kb is open until the first one.
+
+    Raises:
+        SettingError: a setting for keys contains none.
+    """
+    own = key_verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
+    identify = with_named_keys(own or first_key.identify, client)
+
+    def keys(path: str) -> list[Middleware]:
+        bearer = Middleware(BearerMiddleware, identify=identify, prefixes=(path,))
+        if own:
+            return [bearer]
+        is_open = settings.api_key or settings.api_key_file  # KB_ALLOW_OPEN
+        return [] if is_open else [Middleware(FirstKeyMiddleware, is_made=first_key.is_made, keyed=bearer)]
+
+    return keys
+
+
+def http_app(
+    server: FastMCP, path: str, settings: GatewaySettings, keys: Callable[[str], list[Middleware]]
+) -> Starlette:
     """Return the app of a server over Streamable HTTP at `path`, without sessions, for allowed hosts and keys."""
     streaming = server.http_app(path=path, stateless_http=True, json_response=False, host_origin_protection=False)
     names = listed(settings.mcp_allowed_hosts)
-    keys = [Middleware(BearerMiddleware, identify=identify, prefixes=(path,))] if identify else []
     app = server.http_app(
         path=path,
         middleware=[
             Middleware(OriginMiddleware, names=names),
-            *keys,
+            *keys(path),
             Middleware(CallerMiddleware),
             Middleware(BoundedBody),
             Middleware(JSONResponses, streaming=streaming, path=path),
@@ -179,15 +198,17 @@ def upload_limits(settings: GatewaySettings) -> UploadLimits:
     )
 
 
-def engine_client(settings: GatewaySettings, engine: ASGIApp | None, tracer: Tracer) -> EngineClient:
+def engine_client(
+    settings: GatewaySettings, engine: ASGIApp | None, tracer: Tracer, first_key: FirstKey
+) -> EngineClient:
     """Return a client for the engine, in this process or over the network.
 
     Raises:
         SettingError: the file with the engine's keys is unreadable or empty.
     """
     key = reveal(settings.api_key)
-    file = SecretFile(settings.api_key_file, "KB_API_KEY_FILE") if settings.api_key_file and not key else None
-    around = outgoing(tracer, file)
+    file = SecretFile(settings.api_key_file, "KB_API_KEY_FILE") if settings.api_key_file else first_key
+    around = outgoing(tracer, None if key else file)
     if engine is None:
         return EngineClient(settings.engine_url, key, timeout=settings.mcp_engine_seconds, around=around, agent="mcp")
     return EngineClient("http://localhost", key, transport=ASGITransport(engine), around=around, agent="mcp")
@@ -206,17 +227,17 @@ async def _started(_: Request) -> bool:
     return True
 
 
-def outgoing(tracer: Tracer, keys: SecretFile | None) -> Around:
+def outgoing(tracer: Tracer, keys: SecretFile | FirstKey | None) -> Around:
     """Return a context manager around the calls of `EngineClient`, which adds caller, request id, span and key.
 
-    Each call uses the first key in the file at that time.
+    Each call uses the first key in the file at that time, if there is one.
     """
 
     @contextmanager
     def around(method: str, path: str) -> Iterator[dict[str, str]]:
         headers = behalf_headers(method, path) | client_headers(method, path)
-        if keys:
-            headers["Authorization"] = f"Bearer {keys.first()}"
+        if key := keys.first() if keys else None:
+            headers["Authorization"] = f"Bearer {key}"
         attributes = {"http.request.method": method, "url.path": path}
         with start_span(tracer, method, SpanKind.CLIENT, attributes=attributes):
             if request_id := LOG_CONTEXT.get().get("request_id"):

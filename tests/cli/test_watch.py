@@ -230,6 +230,33 @@ def test_a_child_that_is_killed_is_started_again_and_one_whose_engine_is_killed_
         eventually("it has ended", lambda: not is_running(second))
 
 
+def test_folders_commands_and_bridges_of_this_machine_go_on_with_the_first_key(outside, folder, tag, start_server):
+    places = {"HOME": str(outside.folder), "XDG_CONFIG_HOME": str(outside.folder / "config")}
+    data = outside.folder / "data"
+    with start_server(data, **places | {"KB_ALLOW_OPEN": "1", "KB_APPS": "api,mcp"}) as server:
+        kb = Shell(outside.folder, outside.environment | {"KB_DATA_DIR": str(data)})
+        assert kb("watch", "add", folder, "--as", tag).returncode == 0
+        child = eventually("it has begun", lambda: child_of(server.process.pid))
+        eventually("it is synced", lambda: len(documents_below_of(server, tag)) == 2)
+        bridge = kb.start("stdio", stdin=PIPE, stdout=PIPE, encoding="utf-8")
+        assert "tools" in ask_for_tools(bridge)["result"]
+        key = httpx2.post(f"{server.url}/api/v1/first-key").json()["key"]
+        assert httpx2.get(f"{server.url}/api/v1/documents").status_code == 401
+        (folder / "late.md").write_text(f"Written after the first key was made, {tag}.")
+        eventually("the late one has come", lambda: len(documents_below_of(server, tag, key)) == 3)
+        assert child_of(server.process.pid) == child
+        assert "tools" in ask_for_tools(bridge)["result"]
+        bridge.kill()
+        assert kb("status").returncode == 0
+
+
+def ask_for_tools(bridge):
+    """The answer of a bridge to a request for its tools."""
+    bridge.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}) + "\n")
+    bridge.stdin.flush()
+    return json.loads(bridge.stdout.readline())
+
+
 def test_an_engine_that_is_away_is_waited_for_and_another_one_gets_nothing(
     outside, folder, tag, start_server, tmp_path
 ):
@@ -259,10 +286,10 @@ def test_an_engine_that_is_away_is_waited_for_and_another_one_gets_nothing(
         program.wait()
 
 
-def documents_below_of(server, name):
-    """The documents below a name, of an engine without a key."""
-    url = f"{server.url}/api/v1/documents"
-    return httpx2.get(url, params={"source_prefix": f"{name}/"}).json()["documents"]
+def documents_below_of(server, name, key=""):
+    """The documents below a name, of an engine without a key or with this one."""
+    url, headers = f"{server.url}/api/v1/documents", {"Authorization": f"Bearer {key}"} if key else {}
+    return httpx2.get(url, params={"source_prefix": f"{name}/"}, headers=headers).json()["documents"]
 
 
 def paths_of(server):

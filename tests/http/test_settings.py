@@ -10,12 +10,13 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from fastmcp import Client
 
 from tests.conftest import ALL_APPS, KEY, without_settings
 from tests.support.eventually import eventually
 from tests.support.stores import TRIED
 
-OPEN = {"KB_ALLOW_OPEN": "1", "KB_APPS": "api,mcp"}
+OPEN = {"KB_ALLOW_OPEN": "1", "KB_APPS": "api,mcp,metrics"}
 
 
 def api(server, key=None):
@@ -122,42 +123,91 @@ def test_a_setting_in_the_environment_is_not_changed(start_server, tmp_path):
         assert (shown["value"], shown["source"]) == ("0", "environment")
 
 
+def mcp_status(server, key=None):
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return httpx2.post(f"{server.url}/mcp", json={}, headers=headers).status_code
+
+
 def test_the_first_key_guards_a_kb_whose_agents_have_a_key_already(start_server, tmp_path):
     agents = OPEN | {"KB_MCP_API_KEY": "the-agents-key"}
     with start_server(tmp_path, **agents) as server, api(server) as engine:
         key = engine.post("first-key").json()["key"]
+        assert (mcp_status(server, key), mcp_status(server, "the-agents-key")) == (401, 400)
     with start_server(tmp_path, **agents) as server, api(server) as nobody, api(server, key) as engine:
         assert (nobody.get("status").status_code, engine.get("status").status_code) == (401, 200)
-        for sent, status in ((key, 401), ("the-agents-key", 400)):
-            answer = httpx2.post(f"{server.url}/mcp", json={}, headers={"Authorization": f"Bearer {sent}"})
-            assert answer.status_code == status
+        assert (mcp_status(server, key), mcp_status(server, "the-agents-key")) == (401, 400)
 
 
-def test_the_first_key_guards_people_agents_and_commands_from_the_next_start(start_server, tmp_path):
+def test_the_first_key_guards_people_agents_and_commands_at_once_and_from_the_next_start(start_server, tmp_path):
     data = tmp_path / "data"
     with start_server(data, **OPEN) as server, api(server) as engine:
+        assert (mcp_status(server), metrics_status(server)) == (400, 200)
         made = engine.post("first-key")
         assert made.status_code == 201
         key = made.json()["key"]
         assert (data / "api.key").stat().st_mode & 0o077 == 0
-        again = engine.post("first-key")
-        assert again.status_code == 409
-        assert "Restart kb" in again.json()["detail"]
-        assert engine.get("status").status_code == 200, "this engine began without a key"
+        check_guarded(server, data, key)
+        (data / "api.key").unlink()
+        assert (engine.get("status").status_code, mcp_status(server)) == (401, 401), "a lost file opens nothing"
+        (data / "api.key").write_text(f"{key}\n")
     with start_server(data, **OPEN | {"KB_ALLOW_OPEN": ""}) as server:
-        with api(server) as nobody:
-            assert nobody.get("status").status_code == 401
-            assert httpx2.post(f"{server.url}/mcp", json={}).status_code == 401
-        with api(server, key) as engine:
-            [shown] = [each for each in engine.get("settings").json()["settings"] if each["name"] == "api_key_file"]
-            assert shown["source"] == "saved"
-            assert engine.post("first-key").status_code == 409
-            engine.post("keys", json={"name": "agent"}).raise_for_status()
-        command = [sys.executable, "-m", "kb_cli.main", "status"]
-        run = subprocess.run(
-            command, env=without_settings() | {"KB_DATA_DIR": str(data)}, capture_output=True, text=True, check=False
-        )
-        assert run.returncode == 0, run.stderr
+        check_guarded(server, data, key)
+
+
+def check_guarded(server, data, key):
+    with api(server) as nobody:
+        assert nobody.get("status").status_code == 401
+        assert nobody.post("first-key").status_code == 401
+    assert (mcp_status(server), mcp_status(server, "a-wrong-key"), mcp_status(server, key)) == (401, 401, 400)
+    assert (metrics_status(server), metrics_status(server, key)) == (401, 200)
+    with api(server, key) as engine:
+        [shown] = [each for each in engine.get("settings").json()["settings"] if each["name"] == "api_key_file"]
+        assert (shown["source"], shown["value"]) == ("saved", str(data / "api.key"))
+        assert engine.post("first-key").status_code == 409
+        agent = engine.post("keys", json={"name": "agent"}).raise_for_status().json()["key"]
+        assert mcp_status(server, agent) == 400
+        engine.delete("keys/agent").raise_for_status()
+        assert mcp_status(server, agent) == 401
+    command = [sys.executable, "-m", "kb_cli.main", "status"]
+    environment = without_settings() | {"KB_DATA_DIR": str(data)}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def metrics_status(server, key=None):
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return httpx2.get(f"{server.url}/metrics", headers=headers).status_code
+
+
+async def test_agents_use_kb_with_the_first_key_that_was_made_while_it_runs(start_server, tmp_path):
+    with start_server(tmp_path / "data", **OPEN) as server, api(server) as engine:
+        async with Client(f"{server.url}/mcp") as agent:
+            await agent.call_tool("kb_status", {})
+        key = engine.post("first-key").json()["key"]
+        async with Client(f"{server.url}/mcp", auth=key) as agent:
+            reply = await agent.call_tool("kb_status", {})
+            assert not reply.is_error
+
+
+def test_of_first_keys_made_at_once_one_is_valid_and_the_others_are_refused(start_server, tmp_path):
+    data = tmp_path / "data"
+    with start_server(data, **OPEN) as server, api(server) as engine, ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: engine.post("first-key"), range(16)))
+        [made] = [answer.json()["key"] for answer in answers if answer.status_code == 201]
+        assert {answer.status_code for answer in answers} <= {201, 401, 409}
+        assert (data / "api.key").read_text().strip() == made
+        with api(server, made) as owner:
+            assert owner.get("status").status_code == 200
+
+
+def test_an_empty_file_of_the_first_key_opens_nothing_and_the_log_says_why(start_server, tmp_path):
+    data = tmp_path / "data"
+    with start_server(data, **OPEN) as server, api(server) as engine:
+        (data / "api.key").touch()
+        assert (engine.get("status").status_code, mcp_status(server)) == (401, 401)
+        (data / "api.key").write_text("a-key-of-enough-characters\n")
+        with api(server, "a-key-of-enough-characters") as owner:
+            assert owner.get("status").status_code == 200
 
 
 def test_a_key_in_the_environment_is_used_instead_of_the_first_key(start_server, tmp_path):

@@ -172,30 +172,42 @@ def test_without_a_key_kb_warns_only_if_others_can_connect(reading, start_server
             reader = reading(f"{opened.url}/{place}")
             assert "Other machines can connect" not in reader.text
         reader = reading(f"{server.url}/settings")
-        reader._take(
-            reader.http.post(
-                f"{server.url}/keys",
-                data={"token": reader.page.xpath("//input[@name='token']")[0].value, "act": "first"},
-            )
-        )
+        assert reader.page.xpath("//main//a[contains(@href, 'keys')][.='Make the first key']")
+
+
+def test_the_first_key_works_at_once_and_signs_in_the_browser_that_made_it(reading, start_server, tmp_path):
+    with start_server(tmp_path / "data", KB_APPS="api,web") as server:
+        reader, other = reading(f"{server.url}/keys"), reading(f"{server.url}/documents")
+        assert "kb refuses agents that send no key" in reader.text, "the page says so before the click"
+        assert "restart" not in reader.text
+        form = {"token": reader.page.xpath("//main//input[@name='token']")[0].value, "act": "first"}
+        reader._take(reader.http.post(f"{server.url}/keys", data=form))
         key = "".join(reader.page.xpath("//*[@id='made']/../pre//text()"))
-        assert key in (tmp_path / "exposed/api.key").read_text()
-        assert "Copy it, then restart kb." in reader.text
-        reader = reading(f"{server.url}/keys")
-        assert "kb requires the first key from its next start. Until then, other machines may read" in reader.text
-        assert str(tmp_path / "exposed/api.key") in reader.text
-        assert "Make the first key" not in reader.text
-        assert "kb requires no key until you restart it" in reading(f"{server.url}/settings").text
-    with start_server(tmp_path / "exposed", **settings) as server:
-        reader = reading(f"{server.url}/keys")
-        assert "The first key is in the file api.key in the data folder" in reader.text
-        reader.submit("sign-in$", key=key)
-        assert "Make a key" in reader.text
+        assert key in (tmp_path / "data/api.key").read_text()
+        assert "you are signed in with this one" in reader.text
+        reader.submit("keys$", name="agent", right="read")
+        assert "The new key “agent”" in reader.text
+        agent = "".join(reader.page.xpath("//*[@id='made']/../pre//text()"))
+        assert (
+            httpx2.get(f"{server.url}/api/v1/status", headers={"Authorization": f"Bearer {agent}"}).status_code == 200
+        )
+        again = other.http.post(f"{server.url}/keys", data={"token": "x" * 64, "act": "first"})
+        assert again.status_code in (401, 403)
+        other.open(f"{server.url}/documents")
+        assert other.page.xpath("//input[@name='key']"), "it must sign in"
+        other.submit("sign-in$", key=key)
+        assert not other.page.xpath("//input[@name='key']")
+        assert "Replace KEY with a key of the agent's own" in reading_again(reader, f"{server.url}/connect")
+
+
+def reading_again(reader, url):
+    reader.open(url)
+    return reader.text
 
 
 def test_a_kb_without_keys_says_what_a_key_with_fewer_rights_needs(reading, opened):
     reader = reading(f"{opened.url}/keys")
-    assert "for example one that can only read, first make a key with all rights. Restart kb, sign in" in reader.text
+    assert "for example one that can only read, first make a key with all rights." in reader.text
     reader = reading(f"{opened.url}/connect")
     assert "kb requires no key, so an agent may do anything." in reader.text
     assert reader.page.xpath("//main//a[contains(@href, 'keys')]")

@@ -173,6 +173,22 @@ class Keyring:
             self._keys[name] = key
         return key, token
 
+    def make_first(self, path: Path) -> str:
+        """Make the first key, which kb requires from now on; return it.
+
+        Args:
+            path: the file to write.
+
+        Raises:
+            KeyExists: the file exists.
+        """
+        token = secrets.token_urlsafe(32)
+        with self._lock:
+            if path.exists():
+                raise KeyExists(f"kb has made the first key already. It is in {path}.")
+            _replace(path, f"{token}\n")
+        return token
+
     def rotate(self, before: NamedKey, grace: timedelta) -> tuple[NamedKey, str]:
         """Give a key a new token, while the old one remains valid for a grace period. Return both key and token.
 
@@ -284,22 +300,6 @@ def take_in(path: Path, keys: Keys) -> None:
 
 def _no_key(name: str) -> NotFound:
     return NotFound(f"Key {name!r} does not exist.")
-
-
-def make_first_key(path: Path) -> str:
-    """Make the first API key; kb uses it from its next start. Return it.
-
-    Args:
-        path: the file to write.
-
-    Raises:
-        KeyExists: the file exists.
-    """
-    if path.exists():
-        raise KeyExists(f"kb has made the first key already. It is in {path}. Restart kb to use it.")
-    token = secrets.token_urlsafe(32)
-    _replace(path, f"{token}\n")
-    return token
 
 
 def token_digest(token: str) -> str:

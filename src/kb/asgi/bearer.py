@@ -5,10 +5,12 @@ from __future__ import annotations
 import ipaddress
 import math
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
 from starlette.datastructures import Headers
+from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import KbError, TooManyGuesses, Unauthorized
@@ -86,6 +88,27 @@ class BearerMiddleware:
         self._guesses.add(address, token)
         invalid = f'{CHALLENGE}, error="invalid_token"'
         return await problem(Unauthorized(), {"WWW-Authenticate": invalid})(scope, receive, send)
+
+
+class FirstKeyMiddleware:
+    """Guards an app by the first key as soon as that is made.
+
+    Args:
+        is_made: whether the first key is made.
+        keyed: the guard from then on.
+        unkeyed: the guard until then, if any.
+    """
+
+    def __init__(
+        self, app: ASGIApp, is_made: Callable[[], bool], keyed: Middleware, unkeyed: Middleware | None = None
+    ) -> None:
+        self.is_made = is_made
+        self.keyed = keyed.cls(app, *keyed.args, **keyed.kwargs)
+        self.unkeyed = unkeyed.cls(app, *unkeyed.args, **unkeyed.kwargs) if unkeyed else app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request to the guard that applies now."""
+        await (self.keyed if self.is_made() else self.unkeyed)(scope, receive, send)
 
 
 CHALLENGE: Final = 'Bearer realm="kb"'

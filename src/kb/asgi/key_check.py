@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from kb.api.errors import SettingError
 from kb.api.rights import Caller
+from kb.running_engine import FIRST_KEY, data_folder
 from kb.settings import EngineKey, key_text, reveal
 
 Identify = Callable[[str], Awaitable[Caller | None]]
@@ -85,6 +86,49 @@ class SecretFile:
         """Return values that differ after any change of the file, even after a replacement with the same time."""
         stat = self._path.stat()
         return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+class FirstKey:
+    """The key that the page *Keys* makes in the data folder. It is required from the moment the file exists.
+
+    Args:
+        path: the file, which may be missing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: SecretFile | None = None
+        self._is_made = False
+        self._fault = ""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Self:
+        """Return the first key of the data folder in `environment`."""
+        return cls(data_folder(environment) / FIRST_KEY)
+
+    def is_made(self) -> bool:
+        """Return whether the file exists, or did: a lost file opens nothing."""
+        self._is_made = self._is_made or self._path.exists()
+        return self._is_made
+
+    async def identify(self, token: str) -> Caller | None:
+        """Return the caller for this key; None if it is wrong, or the file contains no key."""
+        name = file.identify(token) if (file := self._opened()) else None
+        return Caller(name) if name else None
+
+    def first(self) -> str | None:
+        """Return the key, for a client that must send it; None until it is made."""
+        return file.first() if (file := self._opened()) else None
+
+    def _opened(self) -> SecretFile | None:
+        if self._file is None and self.is_made():
+            try:
+                self._file = SecretFile(self._path, "the first key")
+            except SettingError as error:
+                if error.detail != self._fault:
+                    logger.error("%s. kb refuses everyone until the file contains a key", error.detail)
+                self._fault = error.detail
+        return self._file
 
 
 def identify_by(secrets: Sequence[str], file: Path | None, variable: str) -> Identify | None:

@@ -18,13 +18,14 @@ from prometheus_client import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from kb.asgi.bearer import BearerMiddleware
+from kb.asgi.bearer import BearerMiddleware, FirstKeyMiddleware
 from kb.asgi.hosts import HostMiddleware
-from kb.asgi.key_check import identify_by, identify_engine_key
+from kb.asgi.key_check import FirstKey, identify_by, identify_engine_key
 from kb.asgi.subapps import AppContext
 from kb.settings import EngineAccess, Key, listed, reveal
 
@@ -68,7 +69,13 @@ def create_app(context: AppContext | None = None) -> Starlette:
     if identify := identify_by([key], None, "KB_METRICS_API_KEY") if key else identify_engine_key(settings):
         app.add_middleware(BearerMiddleware, identify=identify, prefixes=(PATH,))
     else:
-        app.add_middleware(HostMiddleware, names=listed(settings.allowed_hosts))
+        first_key = FirstKey.of(context.environment)
+        app.add_middleware(
+            FirstKeyMiddleware,
+            is_made=first_key.is_made,
+            keyed=Middleware(BearerMiddleware, identify=first_key.identify, prefixes=(PATH,)),
+            unkeyed=Middleware(HostMiddleware, names=listed(settings.allowed_hosts)),
+        )
     return app
 
 

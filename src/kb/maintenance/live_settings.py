@@ -21,7 +21,6 @@ from kb.api.settings_models import Setting, SettingList, SettingsChange, Source
 from kb.filesystem import sync
 from kb.maintenance.backup import refuse_occupied
 from kb.maintenance.inbox import check_inbox, is_within
-from kb.running_engine import FIRST_KEY
 from kb.settings import SAVED, Settings, variable
 
 logger = logging.getLogger(__name__)
@@ -100,13 +99,7 @@ class LiveSettings:
             file=str(self.settings.data_dir / SAVED),
             keyed=self.settings.has_key,
             reachable=is_reachable(self._environment),
-            first_key=self._first_key(),
         )
-
-    def _first_key(self) -> str | None:
-        """Return the file with the first key if kb uses it only from its next start."""
-        file = self.settings.data_dir / FIRST_KEY
-        return str(file) if not self.settings.has_key and file.is_file() else None
 
     def change(self, change: SettingsChange) -> SettingList:
         """Save new values, and restart the parts that use them; return the new state.
@@ -166,14 +159,23 @@ class LiveSettings:
             part.running.enter_context(started)
 
     def _source(self, name: str) -> Source:
-        if name == "api_key_file" and self.settings.api_key_file == self.settings.data_dir / FIRST_KEY:
+        if name == "api_key_file" and self._uses_first_key:
             return "saved"
         if self._environment.get(variable(name)):
             return "environment"
         return "saved" if name in self._saved else "default"
 
+    @property
+    def _uses_first_key(self) -> bool:
+        """Whether kb requires the first key, made before its start or since."""
+        settings = self.settings
+        is_set = settings.api_key or settings.api_key_file not in (None, settings.first_key)
+        return not is_set and settings.has_key
+
     def _setting(self, name: str, meaning: str) -> Setting:
         value = getattr(self.settings, name)
+        if name == "api_key_file" and self._uses_first_key:
+            value = self.settings.first_key
         fault = self._faults.get(name)
         return Setting(
             name=name,

@@ -8,7 +8,6 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
-from kb.access.keyring import make_first_key
 from kb.api.errors import KeyExists, NoKeySet, NotFound
 from kb.api.fields import DEFAULT_PAGE, JobsCursor
 from kb.api.key_models import (
@@ -72,13 +71,13 @@ def make_key(key_request: KeyRequest, services: ServicesDep, author: AuthorDep) 
     "/first-key", summary="Make the first key", status_code=201, dependencies=[ADMIN], responses=problems(409, 507)
 )
 def make_api_key(services: ServicesDep, author: AuthorDep) -> FirstKey:
-    """Make an API key for a kb without keys. From its next start, kb requires it for every app."""
+    """Make an API key for a kb without keys. All apps of this process require it at once."""
     if services.settings.has_key:
         raise KeyExists("kb has an API key already. Make a key with rights instead.")
-    file = services.settings.data_dir / FIRST_KEY
+    file = services.settings.first_key
     with services.store.write() as tx:
         tx.audit.add([AuditEvent("key-make", key=FIRST_KEY)], author)
-        key = make_first_key(file)
+        key = services.keyring.make_first(file)
     return FirstKey(key=key, file=str(file))
 
 

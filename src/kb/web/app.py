@@ -22,6 +22,7 @@ from starlette.staticfiles import PathLike, StaticFiles
 from starlette.types import ASGIApp, Scope
 
 from kb.api.errors import KbError, SettingError
+from kb.asgi.bearer import FirstKeyMiddleware
 from kb.asgi.body_limits import BodyLimitMiddleware
 from kb.asgi.hosts import HostMiddleware, OriginMiddleware
 from kb.asgi.problem import on_http_exception
@@ -230,8 +231,13 @@ def visited(page: Page) -> Callable[[Request], Awaitable[Response]]:
 
 def guard(settings: Settings) -> Middleware:
     """Return middleware that rejects requests from other sites, and without a key also unknown host names."""
-    is_keyed = settings.api_key or settings.api_key_file
-    return Middleware(OriginMiddleware if is_keyed else HostMiddleware, names=listed(settings.allowed_hosts))
+    names = listed(settings.allowed_hosts)
+    return Middleware(
+        FirstKeyMiddleware,
+        is_made=lambda: settings.has_key,
+        keyed=Middleware(OriginMiddleware, names=names),
+        unkeyed=Middleware(HostMiddleware, names=names),
+    )
 
 
 def most_bytes(settings: Settings, path: str, is_form: bool) -> int:

@@ -92,8 +92,7 @@ async def connect(request: Request, visit: Visit) -> Response:
     """Show the settings to paste into common MCP clients."""
     await visit.require()
     url = f"{outer_address(request)}/mcp"
-    settings = request.app.state.settings
-    is_keyed = bool(settings.api_key or settings.api_key_file)
+    is_keyed = request.app.state.settings.has_key
     headers = {"Authorization": "Bearer KEY"} if is_keyed else {}
     return render(request, "connect.html", url=url, is_keyed=is_keyed, clients=clients(url, headers))
 

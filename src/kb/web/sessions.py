@@ -175,6 +175,7 @@ class Visit:
         self.sign_out()
         self.session = Session(key, right, secrets.token_urlsafe(16))
         self.id = self._visits.add(self.session)
+        self.engine = self.engine_with(key)
 
     def change_key(self, key: str) -> None:
         """Switch to another key, because the current one stops working."""

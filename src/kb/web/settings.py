@@ -129,7 +129,9 @@ async def act_on_key(visit: Visit, act: str, name: str, form: FormData) -> Row |
         Invalid: the action does not exist.
     """
     if act == "first":
-        return await visit.engine.make_first_key()
+        made = await visit.engine.make_first_key()
+        visit.sign_in(made["key"], "admin")
+        return made
     if act == "make":
         tags, path = split_tags(str(form.get("tags", ""))), str(form.get("path", "")).strip() or None
         return await visit.engine.make_key(name, right=str(form.get("right", "")), tags=tags, path=path)
@@ -162,7 +164,7 @@ async def show_keys(
         keys=reply["keys"],
         is_keyed=state["keyed"],
         is_reachable=state["reachable"],
-        first_key=state["first_key"],
+        is_shared=any(str(each["value"]).startswith("postgres") for each in state["settings"]),
         made=made,
         wrong=wrong,
         sent={"name": "", "right": "read", "tags": "", "path": ""} | (sent or {}),

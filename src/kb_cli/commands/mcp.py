@@ -14,7 +14,7 @@ import typer
 from kb_cli.agents.client_config import merge
 from kb_cli.agents.plugin import write_plugin
 from kb_cli.runtime import output
-from kb_cli.runtime.config import load_config
+from kb_cli.runtime.config import key_headers, load_config
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.files import back_up, own_settings, program, replace_file
 from kb_cli.runtime.options import Json
@@ -77,7 +77,7 @@ def mcp(
     """
     config = load_config()
     url = f"{config.mcp_url.removesuffix('/mcp')}/collections/mcp" if collections else config.mcp_url
-    headers = {"Authorization": f"Bearer {config.mcp_api_key}"} if config.mcp_api_key else {}
+    headers = key_headers(config.mcp_api_key)
     if client is not None and client not in CLIENTS:
         raise UsageError(f"{client!r} is not a known client. The clients are {', '.join(CLIENTS)}.")
     if plugin:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kb.running_engine import data_folder
-from kb_cli.runtime.config import load_config
+from kb_cli.runtime.config import key_headers, load_config, made_key
 from kb_cli.stdio_bridge import Bridge, Endpoint
 
 
@@ -28,12 +28,11 @@ def stdio(
     and starts 'kb serve' if no server answers on this machine.
     """
     config = load_config()
-    headers = {"Authorization": f"Bearer {config.mcp_api_key}"} if config.mcp_api_key else {}
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", newline="\n")
     log = data_folder() / "stdio.log"  # for the output of a server that is started here
-    endpoint = Endpoint(config.mcp_url, headers, log)
+    endpoint = Endpoint(config.mcp_url, lambda: key_headers(config.mcp_api_key or made_key(config.mcp_url)), log)
     answers = None
     if root:
         from kb_cli.stdio_files import LocalFiles

@@ -82,6 +82,19 @@ class Config:
         return self.settings[name].value if name in self.settings else None
 
 
+def made_key(url: str) -> str | None:
+    """Return the first key of the engine that uses this data folder, if `url` belongs to it."""
+    folder = data_folder()
+    key = first_key(folder)
+    running = find_running(folder) if key else None
+    return key if running and url.removesuffix(MCP_PATH) == running.url else None
+
+
+def key_headers(key: str | None) -> dict[str, str]:
+    """Return the header that sends a key, if there is one."""
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
 def config_path() -> Path:
     """Return the path of the configuration file.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
@@ -20,7 +21,7 @@ from kb.api.errors import (
 )
 from kb.api.version_check import MIN_ENGINE_VERSION, engine_mismatch
 from kb_cli.runtime import exit_codes
-from kb_cli.runtime.config import config_path, load_config
+from kb_cli.runtime.config import config_path, key_headers, load_config, made_key
 from kb_cli.runtime.error_wording import rephrase
 from kb_cli.runtime.output import print_error, print_json, print_line
 
@@ -62,8 +63,15 @@ def make_client(timeout: float = TIMEOUT, transport: Transport | None = None) ->
     from kb.client.client import EngineClient
 
     config = load_config()
-    key, operation = config.api_key, operation_key()
-    return EngineClient(config.engine_url, key, transport=transport, timeout=timeout, agent="cli", operation=operation)
+    return EngineClient(
+        config.engine_url,
+        config.api_key,
+        transport=transport,
+        timeout=timeout,
+        around=lambda _, __: nullcontext({} if config.api_key else key_headers(made_key(config.engine_url))),
+        agent="cli",
+        operation=operation_key(),
+    )
 
 
 @cache
