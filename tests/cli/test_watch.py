@@ -238,15 +238,15 @@ def test_folders_commands_and_bridges_of_this_machine_go_on_with_the_first_key(o
         assert kb("watch", "add", folder, "--as", tag).returncode == 0
         child = eventually("it has begun", lambda: child_of(server.process.pid))
         eventually("it is synced", lambda: len(documents_below_of(server, tag)) == 2)
-        bridge = kb.start("stdio", stdin=PIPE, stdout=PIPE, encoding="utf-8")
-        assert "tools" in ask_for_tools(bridge)["result"]
-        key = httpx2.post(f"{server.url}/api/v1/first-key").json()["key"]
-        assert httpx2.get(f"{server.url}/api/v1/documents").status_code == 401
-        (folder / "late.md").write_text(f"Written after the first key was made, {tag}.")
-        eventually("the late one has come", lambda: len(documents_below_of(server, tag, key)) == 3)
-        assert child_of(server.process.pid) == child
-        assert "tools" in ask_for_tools(bridge)["result"]
-        bridge.kill()
+        with kb.start("stdio", stdin=PIPE, stdout=PIPE, encoding="utf-8") as bridge:
+            assert "tools" in ask_for_tools(bridge)["result"]
+            key = httpx2.post(f"{server.url}/api/v1/first-key").json()["key"]
+            assert httpx2.get(f"{server.url}/api/v1/documents").status_code == 401
+            (folder / "late.md").write_text(f"Written after the first key was made, {tag}.")
+            eventually("the late one has come", lambda: len(documents_below_of(server, tag, key)) == 3)
+            assert child_of(server.process.pid) == child
+            assert "tools" in ask_for_tools(bridge)["result"]
+            bridge.kill()
         assert kb("status").returncode == 0
 
 

@@ -244,6 +244,60 @@ async def test_what_is_not_there_is_said(api, word):
         await api.revert(id_, 10**25)
 
 
+async def retagged(http, id_, **change):
+    """The number of the operation that changed the tags of a note."""
+    (await http.patch(f"/notes/{id_}", json=change)).raise_for_status()
+    return (await http.get("/operations", params={"limit": 1})).json()["operations"][0]["number"]
+
+
+async def undone(http, number):
+    """The only step of the undo of an operation."""
+    [step] = (await http.post("/undo", json={"operation": number})).raise_for_status().json()["steps"]
+    return step
+
+
+async def test_an_operation_that_was_undone_blocks_no_undo_of_earlier_ones(api, http, word):
+    id_ = await added(api, word)
+    first = await retagged(http, id_, tags_add=["novel"])
+    for undo_of in ("itself", "its undo", "a deletion"):
+        later = await retagged(http, id_, tags_add=["tmp"])
+        assert (await undone(http, later))["skipped"] is None
+        if undo_of == "its undo":  # done, undone, done and undone again
+            newest = (await http.get("/operations", params={"limit": 1})).json()["operations"][0]["number"]
+            assert (await undone(http, newest))["skipped"] is None
+            await retagged(http, id_, tags_remove=["tmp"])
+        if undo_of == "a deletion":
+            await api.delete_document(id_)
+            await api.restore(id_)
+        shown = (await http.post("/undo", json={"operation": first, "dry_run": True})).json()["steps"]
+        assert [(step["action"], step["skipped"]) for step in shown] == [("retag", None)], undo_of
+    assert (await undone(http, first))["skipped"] is None
+    assert (await api.document(id_))["tags"] == []
+
+
+async def test_a_later_change_that_remains_blocks_the_undo_whatever_was_undone_after_it(api, http, word):
+    id_ = await added(api, word)
+    first = await retagged(http, id_, tags_add=["novel"])
+    remains = await retagged(http, id_, tags_add=["kept"])
+    await undone(http, await retagged(http, id_, tags_add=["tmp"]))
+    assert f"Operation {remains} changed it afterwards." in (await undone(http, first))["skipped"]
+    await api.delete_document(id_)
+    assert "changed it afterwards" in (await undone(http, first))["skipped"]
+    assert (await http.get("/bin")).json()["documents"][0]["tags"] == ["kept", "novel"]
+
+
+async def test_an_operation_says_which_tags_it_changed_also_after_its_undo(api, http, word):
+    id_ = await added(api, word)
+    number = await retagged(http, id_, tags_add=[word, "novel"])
+    await undone(http, number)
+    newest, retag = (await http.get("/operations", params={"limit": 2})).json()["operations"]
+    assert (retag["number"], retag["tags_added"], retag["tags_removed"]) == (number, sorted([word, "novel"]), [])
+    assert (newest["tags_added"], newest["tags_removed"]) == ([], sorted([word, "novel"]))
+    (await http.patch(f"/notes/{id_}", json={"text": f"{word} anew", "tags_add": ["x"]})).raise_for_status()
+    changed = (await http.get("/operations", params={"limit": 1})).json()["operations"][0]
+    assert (changed["tags_added"], changed["tags_removed"]) == ([], []), "it changed more than tags"
+
+
 async def test_an_undo_is_shown_before_it_is_done(api, word):
     id_ = await added(api, f"{word} one")
     since = await moment()

@@ -54,6 +54,23 @@ def test_a_question_is_answered_while_it_is_typed_and_stands_in_the_address(brow
     assert browser.title.startswith("carburettor")
 
 
+def test_enter_in_the_search_field_shows_the_results_and_opens_none(browser, site):
+    browser.get(f"{site.url}/")
+    press(browser, "carburettor", Keys.ENTER)
+    assert find(browser, ".hit-link", "Boat")
+    press(browser, Keys.ENTER, Keys.ENTER)
+    browser.execute_async_script("setTimeout(arguments[0], 500)")
+    assert browser.current_url.endswith("?q=carburettor")
+    assert find(browser, ".results")
+    press(browser, Keys.ARROW_DOWN, Keys.ENTER)
+    assert find(browser, "article h1")
+    browser.get(f"{site.url}/?q=zzzzqqq")
+    press(browser, "/")
+    press(browser, Keys.ENTER)
+    browser.execute_async_script("setTimeout(arguments[0], 500)")
+    assert "?q=zzzzqqq" in browser.current_url
+
+
 def test_results_are_reached_and_opened_with_keys_alone(browser, site):
     browser.get(f"{site.url}/?q=carburettor")
     press(browser, Keys.ARROW_DOWN)

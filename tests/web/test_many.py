@@ -198,8 +198,24 @@ def test_the_list_of_changes_names_documents_and_tags_and_offers_only_what_can_b
     reader.submit(r"/changes/\d+$")
     undo, retagged = first_changes(site, 2)
     assert undo.startswith("removed tag ledger in 5 documents")
-    assert retagged.startswith("5 changed")
+    assert retagged.startswith("added tag ledger in 5 documents")
     assert retagged.endswith("nothing is left to undo")
+
+
+def test_the_list_of_changes_names_authors_only_where_they_differ_and_offers_what_is_still_to_undo(site, batch):
+    tag, _ = batch
+    for word in ("lasting", "passing"):
+        reader = reader_at(site, f"documents?tag={tag}")
+        ids = reader.page.xpath("//input[@name='id']/@value")
+        send(reader, id=ids, act="retag", add=word)
+    number = site.engine.get("operations", params={"limit": 1}).json()["operations"][0]["number"]
+    site.engine.post("undo", json={"operation": number}).raise_for_status()
+    _, passing, lasting = first_changes(site, 3)
+    assert passing.startswith("added tag passing")
+    assert passing.endswith("nothing is left to undo")
+    assert lasting.endswith("Undo"), "the documents are as it left them"
+    names = {each["by"] for each in site.engine.get("operations", params={"limit": 30}).json()["operations"]}
+    assert len(names) > 1 or not any(name in lasting for name in names if name)
 
 
 def test_the_list_of_changes_tells_restored_documents_from_added_ones(site, batch):

@@ -125,6 +125,22 @@ def test_names_of_documents_are_suggested_in_a_link(browser, site, editor):
     assert value(browser) == f"See [[{label}]] and [[zephyr log]]"
 
 
+def test_notes_are_suggested_before_files_and_names_that_begin_with_the_query_first(site):
+    for name in ("gorse.png", "gorse map.txt"):
+        add(site, f"pictures/{name}", "Of gorse.")
+    note(site, "The gorse garden")
+    add(site, "garden/gorse log.md", "# Log")
+    note(site, "Gorse project")
+    for number in range(8):
+        add(site, f"pictures/gorse {number}.txt", f"Picture {number}.")
+    query = {"kind": "link", "q": "gors"}
+    rows = httpx2.get(f"{site.url}/suggest", params=query, headers={"Accept": "application/json"}).json()
+    assert {row["label"] for row in rows[:2]} == {"Gorse project", "gorse log"}
+    assert rows[2]["label"] == "The gorse garden"
+    assert all(row["label"].startswith("gorse") for row in rows[3:])
+    assert len(rows) == 8
+
+
 def test_the_link_button_opens_the_suggestions_and_escape_closes_only_them(browser, site, editor):
     find(browser, "[data-format=link]")[0].click()
     assert find(browser, "[role=option]")
@@ -323,6 +339,62 @@ def test_a_draft_is_offered_with_its_name_and_never_in_another_note(browser, sit
     find(browser, "[data-do=discard]")[0].click()
     assert drafts(browser) == []
     assert value(browser) == "First."
+
+
+@pytest.mark.parametrize("of", ["a new note", "a note"])
+def test_restoring_a_draft_keeps_the_text_that_is_there_as_a_draft_of_its_own(browser, site, of):
+    place = "new" if of == "a new note" else f"d/{note(site, 'Kept', 'First.')}/edit"
+    browser.get(f"{site.url}/{place}")
+    fill(browser, "")
+    find(browser, "#text")[0].send_keys("The earlier draft")
+    browser.get(f"{site.url}/documents")
+    browser.get(f"{site.url}/{place}")
+    find(browser, ".draft", "unsaved draft")
+    fill(browser, "")
+    find(browser, "#text")[0].send_keys("other text")
+    for there, back in (("The earlier draft", "other text"), ("other text", "The earlier draft")):
+        find(browser, "[data-do=restore]")[0].click()
+        assert value(browser) == there
+        kept = browser.execute_script("return Object.values(localStorage)")
+        assert any(back in each for each in kept)
+    browser.get(f"{site.url}/documents")
+    browser.get(f"{site.url}/{place}")
+    find(browser, ".draft", "unsaved draft")
+    kept = browser.execute_script("return Object.values(localStorage).map((each) => JSON.parse(each).text)")
+    assert sorted(kept) == ["The earlier draft", "other text"]
+    browser.execute_script("localStorage.clear()")
+
+
+def test_a_draft_is_not_offered_where_the_address_names_another_note(browser, site):
+    browser.get(f"{site.url}/new?title=First+named")
+    find(browser, "#text")[0].send_keys("Of the first one")
+    browser.get(f"{site.url}/new?title=Second+named")
+    browser.execute_async_script("setTimeout(arguments[0], 500)")
+    assert not browser.find_element(By.CSS_SELECTOR, ".draft").is_displayed()
+    for address in ("new?title=First+named", "new"):
+        browser.get(f"{site.url}/{address}")
+        assert find(browser, ".draft", "First named")
+    browser.execute_script("localStorage.clear()")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_an_offered_draft_covers_no_field(browser, site, editor, width):
+    editor.send_keys("A draft with a rather long first line. " * 3)
+    size = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 400}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        browser.get("about:blank")
+        browser.get(f"{site.url}/new")
+        find(browser, ".draft", "unsaved draft")
+        covered = """const offer = document.querySelector(".draft").getBoundingClientRect();
+        return [...document.querySelectorAll(".editor :is(input:not([type=hidden]), textarea, button)")].filter((each) => {
+          const box = each.getBoundingClientRect();
+          return box.top < offer.bottom && offer.top < box.bottom && box.left < offer.right && offer.left < box.right;
+        }).map((each) => each.name)"""
+        assert browser.execute_script(covered) == []
+        assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_new_notes_in_two_tabs_keep_a_draft_each(browser, site):

@@ -141,7 +141,8 @@ class Operation(Reply):
     """The changes of one command, request or sync round: the numbers of documents added, changed and deleted.
 
     `added` includes the documents `restored` from the bin. `at` is its time, and `jobs` the number of its jobs that are
-    queued or running.
+    queued or running. `tags_added` and `tags_removed` are its changes of tags, if it changed nothing else, in its first
+    documents.
     """
 
     number: int
@@ -153,6 +154,8 @@ class Operation(Reply):
     deleted: int
     restored: int
     jobs: int
+    tags_added: list[str]
+    tags_removed: list[str]
 
 
 class OperationList(Reply):

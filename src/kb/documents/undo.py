@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import groupby, pairwise
 from typing import Literal, NamedTuple
 
 from kb import clock
@@ -26,6 +27,11 @@ ORDER: dict[UndoAction, int] = {"delete": 0, "restore": 1, "revert": 2, "retag":
 """The order of undo steps. Deletions come first, because an added document may hold the path of an earlier one."""
 
 ALL = 1 << 62
+MOST_EXAMINED = 5
+"""The number of documents whose tags describe an operation."""
+
+MOST_VERSIONS = 20
+"""The number of their versions that kb examines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,12 +248,41 @@ def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]
     step = _back(past, first - 1, scope.since)
     if step and step.action == "delete" and not tx.history.has_bin:
         return replace(step, skipped="The bin is off (KB_BIN_DAYS=0), so the undo would delete it for good.")
-    others = [change for change in changes if not _is_meant(tx, change, scope, begun)]
+    others = [
+        change
+        for is_meant, run in groupby(changes, key=lambda change: _is_meant(tx, change, scope, begun))
+        if not is_meant and not _leaves_as_before(past, together := list(run))
+        for change in together
+    ]
     if step and others:
         later = others[0].operation
         who = "Someone else" if later is None else f"Operation {later}"
         return replace(step, skipped=f"{who} changed it afterwards.")
     return step
+
+
+def _leaves_as_before(past: Past, run: Sequence[PastChange]) -> bool:
+    """Return whether successive changes leave a document as before them, such as a change and its undo."""
+    if run[0].number is None:  # it is in the bin now
+        return False
+    versions = {version.number: version for version in past.versions}
+    before, after = versions.get((run[-1].number or 0) - 1), versions[run[0].number]
+    return before is not None and (
+        is_same_content(before.document, after.document) and set(before.document.tags) == set(after.document.tags)
+    )
+
+
+def changed_tags(tx: Transaction, number: int) -> tuple[list[str], list[str]]:
+    """Return the tags that an operation added and removed in its first documents, if it changed nothing else there."""
+    added, removed = set[str](), set[str]()
+    for document_id in tx.operations.documents(number)[:MOST_EXAMINED]:
+        for after, before in pairwise(tx.history.versions(document_id, limit=MOST_VERSIONS)):
+            if after.operation == number:
+                if not is_same_content(before.document, after.document):
+                    return [], []
+                added |= set(after.document.tags) - set(before.document.tags)
+                removed |= set(before.document.tags) - set(after.document.tags)
+    return sorted(added), sorted(removed)
 
 
 def _changes(past: Past) -> list[PastChange]:

@@ -31,7 +31,7 @@ from kb.api.rights import Caller
 from kb.documents.diff import diff
 from kb.documents.lookup import existing_document, existing_version
 from kb.documents.restore import restore, revert
-from kb.documents.undo import Scope, carry_out, find_operation, plan
+from kb.documents.undo import Scope, carry_out, changed_tags, find_operation, plan
 from kb.routes.dependencies import (
     MAX_ID,
     READ,
@@ -250,6 +250,7 @@ def list_operations(
 def operation_model(tx: Transaction, operation: rows.Operation) -> Operation:
     """Return the response for an operation."""
     counts, jobs = tx.operations.counts(operation.id), tx.operations.jobs(operation)
+    tags_added, tags_removed = changed_tags(tx, operation.id)
     return Operation(
         number=operation.id,
         at=operation.at,
@@ -260,6 +261,8 @@ def operation_model(tx: Transaction, operation: rows.Operation) -> Operation:
         deleted=counts.deleted,
         restored=counts.restored,
         jobs=len(jobs),
+        tags_added=tags_added,
+        tags_removed=tags_removed,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 from starlette.requests import Request
@@ -28,13 +29,15 @@ PLANNED: Final = 20
 async def changes(request: Request, visit: Visit) -> Response:
     """List the operations that can be undone, newest first."""
     page = await visit.engine.operations(limit=PAGE, cursor=request.query_params.get("cursor") or None)
-    operations = await asyncio.gather(*(listed(visit, operation) for operation in page["operations"]))
+    rows = page["operations"]
+    shown = [name for name in ("by", "client") if len({row[name] for row in rows}) > 1]
+    operations = await asyncio.gather(*(listed(visit, operation, shown) for operation in rows))
     return render(request, "changes.html", operations=operations, later=later_page(page))
 
 
-async def listed(visit: Visit, operation: Row) -> Row:
+async def listed(visit: Visit, operation: Row, shown: Sequence[str]) -> Row:
     """Return an operation for the list, with the titles of some documents, and whether it can be undone."""
-    row = operation_row(operation)
+    row = operation_row(operation, shown)
     total = sum(operation[name] for name in ("added", "changed", "deleted"))
     if visit.right == "read" or total > PLANNED:
         return row
@@ -43,22 +46,11 @@ async def listed(visit: Visit, operation: Row) -> Row:
         about: Row = {"titles": [plain(step["title"], 80) or "Untitled" for step in steps[:NAMED]]}
         about["more"] = len(steps) - len(about["titles"])
         about["is_left"] = bool(operation["jobs"]) or any(not step["skipped"] for step in steps)
-        if steps and all(step["action"] == "retag" and step["version"] for step in steps):
-            about["what"] = await tag_change(visit, steps) or row["what"]
     except Unauthorized:
         raise
     except KbError:  # the operation was undone or forgotten in the meantime
         return row
     return row | about
-
-
-async def tag_change(visit: Visit, steps: list[Row]) -> str:
-    """Return the change of tags that the first of these steps undoes, in words; empty if other changes followed."""
-    first = steps[0]
-    former = await visit.engine.version(first["document_id"], first["version"])
-    following = await visit.engine.version(first["document_id"], first["version"] + 1)
-    change = tag_words(former["tags"], following["tags"])
-    return f"{change} in {count(len(steps), 'document')}" if change else ""
 
 
 async def change(request: Request, visit: Visit) -> Response:
@@ -98,6 +90,10 @@ def show(request: Request, undone: Row) -> Response:
     )
 
 
-def operation_row(row: Row) -> Row:
-    by = " · ".join(plain(row[name], 80) for name in ("by", "client") if row[name])
-    return {**row, "by": by, "what": count_changes(row, "nothing"), "titles": [], "more": 0, "is_left": True}
+def operation_row(row: Row, shown: Sequence[str] = ("by", "client")) -> Row:
+    """Return an operation for a page, with these of its authors."""
+    by = " · ".join(plain(row[name], 80) for name in shown if row[name])
+    tags = tag_words(row["tags_removed"], row["tags_added"])
+    is_only_tags = tags and not (row["added"] or row["deleted"] or row["jobs"])
+    what = f"{tags} in {count(row['changed'], 'document')}" if is_only_tags else count_changes(row, "nothing")
+    return {**row, "by": by, "what": what, "titles": [], "more": 0, "is_left": True}

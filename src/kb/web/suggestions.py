@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import Final
 
 from starlette.requests import Request
@@ -17,6 +20,7 @@ from kb.web.sessions import Visit
 
 MOST: Final = 8
 LONGEST: Final = 100
+TYPES: Final = (("note", "markdown"), (None,))
 INLINE_TAG: Final = re.compile(r"[\w/-]*[^\W\d][\w/-]*")
 """A tag that can be written as #tag in a text."""
 
@@ -53,13 +57,11 @@ async def tags(visit: Visit, query: str, *, inline: bool) -> list[Row]:
 
 
 async def names(visit: Visit, query: str) -> list[Row]:
-    """Return links to documents: first those with a name that begins with the query, then the newest."""
+    """Return links to documents: first notes and Markdown, and of these the names that begin with the query."""
     word = re.sub(r"[*?]", "?", query)
-    rows: dict[int, Row] = {}
-    for pattern in (f"{word}*", f"*{word}*") if query else ("*",):
-        page = await visit.engine.documents(name=pattern, sort="recent", limit=MOST)
-        rows |= {row["id"]: row for row in page["documents"] if row["id"] not in rows}
-    found = list(rows.values())[:MOST]
+    patterns = (f"{word}*", f"*{word}*") if query else ("*",)
+    groups = await asyncio.gather(*(named(visit, pattern, types) for types in TYPES for pattern in patterns))
+    found = list({row["id"]: row for group in groups for row in group}.values())[:MOST]
     counts = Counter(name_of(row).casefold() for row in found)
     return [
         {
@@ -69,6 +71,14 @@ async def names(visit: Visit, query: str) -> list[Row]:
         }
         for row in found
     ]
+
+
+async def named(visit: Visit, pattern: str, types: Sequence[str | None]) -> list[Row]:
+    """Return documents of these types with such a name, newest first; None stands for all types."""
+    pages = await asyncio.gather(
+        *(visit.engine.documents(name=pattern, doc_type=each, sort="recent", limit=MOST) for each in types)
+    )
+    return sorted((row for page in pages for row in page["documents"]), key=itemgetter("updated_at"), reverse=True)
 
 
 def name_of(row: Row) -> str:

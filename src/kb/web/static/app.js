@@ -69,10 +69,12 @@
       clearTimeout(timer);
       timer = setTimeout(() => search(address()), event.target === field && isBusy ? 60 : 0);
     });
+    let entered;
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       clearTimeout(timer);
-      search(address(), true);
+      search(address(), address() !== entered);
+      entered = address();
     });
     addEventListener("popstate", () => location.reload());
     // Passages or documents: the choice is kept for the next search.
@@ -148,10 +150,6 @@
     if (event.key === "Escape" && event.target === field && !field.value) return field.blur();
     if (event.key === "Escape" && field && event.target !== field) return field.focus();
     if (event.key === "Escape" && writing && event.target !== field) return event.target.blur();
-    if (event.key === "Enter" && event.target === field && find(".hit-link") && !pending?.signal.aborted) {
-      event.preventDefault();
-      return find(".hit-link").click();
-    }
     if (writing) return;
     if (event.key === "?") return event.preventDefault(), showKeys();
     if (event.key === "/" && !field) return event.preventDefault(), (location.href = root);

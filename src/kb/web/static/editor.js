@@ -273,7 +273,7 @@
     true
   );
 
-  // Drafts: the browser keeps unsaved text, each for its own note; each new note has a random name.
+  // Drafts: the browser keeps unsaved text, each under a name of its own, so that none replaces another.
   const FIELDS = ["title", "text", "tags", "content_hash", "shown_title", "shown_tags"]; // so that saving detects changes of other people
   const place = new URL(root, location.href).pathname;
   const top = `kb-draft-${place === "/" ? "" : place}`;
@@ -287,12 +287,15 @@
   const sent = memory((store) => store.getItem("kb-sent")) || "";
   memory((store) => store.removeItem("kb-sent"));
   const isRefused = "unsaved" in editor.dataset;
-  const isSentNew = isNew && isRefused && sent.startsWith("new ");
-  const name = isSentNew ? sent.slice("new ".length) : top + (isNew ? `new-${Math.random().toString(36).slice(2)}` : editor.dataset.draft);
+  const its = top + editor.dataset.draft;
+  const isSentFrom = isRefused && sent.startsWith(`${editor.dataset.draft} `);
+  const fresh = () => `${its}-${Math.random().toString(36).slice(2)}`;
+  let name = isSentFrom ? sent.slice(editor.dataset.draft.length + 1) : fresh();
   const values = () => FIELDS.map((each) => editor.elements[each].value);
   const same = (one, other) => one.every((value, index) => value === other[index]);
   // Not the values at this moment: a browser that reloads a page may have put back unsaved text.
   const first = FIELDS.map((each) => (each === "text" ? text.defaultValue : editor.elements[each].defaultValue.replace(/[\r\n]/g, "")));
+  const isFilled = isNew && Boolean(first[0] || location.hash.length > 1);
   let isSent = false;
   const isChanged = () => isRefused || !same(values(), first);
   const keep = () => {
@@ -314,36 +317,42 @@
   const drafts = async () => {
     try {
       const open = ((await navigator.locks?.query())?.held || []).map((lock) => lock.name); // in other tabs
-      const keys = isNew ? Object.keys(localStorage).filter((key) => key.startsWith(`${top}new`) && !open.includes(key)) : [name];
+      const keys = Object.keys(localStorage).filter((key) => (key === its || key.startsWith(`${its}-`)) && key !== name && !open.includes(key));
       const found = keys.map((key) => ({ key, draft: draftAt(key) })).filter(({ draft }) => draft && FIELDS.some((each) => typeof draft[each] === "string"));
-      return found.filter(({ draft }) => !same(FIELDS.map((each) => draft[each] ?? ""), first)).sort((one, other) => (other.draft.at || 0) - (one.draft.at || 0));
+      const isOfPage = (draft) => !isFilled || draft.title === first[0]; // the address may already name the new note
+      return found.filter(({ draft }) => isOfPage(draft) && !same(FIELDS.map((each) => draft[each] ?? ""), first)).sort((one, other) => (other.draft.at || 0) - (one.draft.at || 0));
     } catch {
       return [];
     }
   };
-  const offer = find(".draft");
+  const offer = document.querySelector(".draft");
   const offerDrafts = (rows) => {
     offer.hidden = !rows.length;
     if (!rows.length) return;
     const [{ key, draft }] = rows;
     const called = draft.title || String(draft.text).trim().split("\n")[0];
     const time = draft.at ? `, ${new Date(draft.at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}` : "";
-    find(".draft span").textContent = `You have an unsaved draft: “${called.slice(0, 80)}”${time}`;
-    find("[data-do=restore]").onclick = () => {
+    offer.querySelector("span").textContent = `You have an unsaved draft: “${called.slice(0, 80)}”${time}`;
+    offer.querySelector("[data-do=restore]").onclick = () => {
+      keep();
+      const present = isChanged() ? [{ key: name, draft: draftAt(name) }].filter((each) => each.draft) : [];
+      if (isChanged() && !present.length) return; // this browser keeps nothing, so the text here would be lost
       for (const each of FIELDS) editor.elements[each].value = draft[each] ?? "";
-      offer.hidden = true;
+      name = key;
+      hold();
+      offerDrafts([...present, ...rows.slice(1)]);
       changed();
-      if (key !== name) localStorage.removeItem(key);
       text.focus();
     };
-    find("[data-do=discard]").onclick = () => {
+    offer.querySelector("[data-do=discard]").onclick = () => {
       localStorage.removeItem(key);
       offerDrafts(rows.slice(1));
       text.focus();
     };
   };
+  const hold = () => navigator.locks?.request(name, () => new Promise(() => {})); // until the page is left
   if (offer) drafts().then(offerDrafts);
-  if (isNew) navigator.locks?.request(name, () => new Promise(() => {}));
+  hold();
 
   editor.addEventListener("submit", (event) => {
     if (adding) {
