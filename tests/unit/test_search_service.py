@@ -332,6 +332,56 @@ def test_a_name_that_many_passages_have_in_parts_still_comes_first_as_typed(fill
     assert all(path.startswith("typed") for path in paths(service, typed, top=8))
 
 
+IDENTIFIERS = (
+    "P-09", "INV-2024/117", "kb_get", "v2.13.0", "a.b-c", "the_end", "A/B", "AND-9", "is_a", "10.0.0.1", "foo::bar",
+    "U-boat", "J.R.R.", "П-09", "C:\\a\\b", "--no-cache",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["{}", '"{}"', 'what is "{}"?', "{}."])
+def test_an_identifier_comes_before_longer_ones_and_before_its_parts(filled, form):
+    _, service, add = filled
+    signs = str.maketrans(dict.fromkeys("-./_:\\", " "))
+    for number, identifier in enumerate(IDENTIFIERS):
+        add(
+            {
+                f"{number} longer.md": (None, f"See {identifier.rstrip('.')}-2: the team checks {identifier}-2 in May."),
+                f"{number} parts.md": (None, f"See {identifier.translate(signs)}, all {identifier.translate(signs)}."),
+                f"{number} whole.md": (None, f"Much later the team spoke about {identifier} in the workshop."),
+            }
+        )
+    found = [paths(service, form.format(identifier))[0] for identifier in IDENTIFIERS]
+    assert found == [f"{number} whole.md" for number in range(len(IDENTIFIERS))]
+
+
+@pytest.mark.parametrize(
+    ("query", "unknown"),
+    [
+        ("P-09", ["P-09"]),
+        ("dosing offset of pump P-09", ["P-09"]),
+        ('"P-09"', ["P-09"]),
+        ('"pump sound"', ["pump sound"]),
+        ("kb_get and AT&T", ["kb_get", "AT&T"]),
+        ("ticket 4711", ["4711"]),
+        ("NASA pump", ["NASA"]),
+        ("pump P-07 of GitHub at 3pm on 2026-08-18, 5kg", []),
+        ("archive", []),
+        ("ARCHIVE-2", []),
+    ],
+)
+def test_an_identifier_a_name_or_a_phrase_that_no_document_contains_is_said(filled, query, unknown):
+    _, service, add = filled
+    add(
+        {
+            "archive-2.md": ("P-07", "Dosing offset of pump P-07, a ticket of GitHub."),
+            "sound.md": ("P-08", "A sound pump P-08 at 09:00."),
+        }
+    )
+    answer = service.search(Query.parse(query, Filter()), 5)
+    assert answer.results
+    assert [(each.word, each.nearest) for each in answer.unknown] == [(word, []) for word in unknown]
+
+
 def test_copies_are_one_result_that_names_the_other_places(filled):
     _, service, add = filled
     add({f"project{number}/template.md": ("Template", TEMPLATE) for number in range(8)})

@@ -175,7 +175,7 @@ class SearchResult(Passage):
 
 
 class UnknownWord(Reply):
-    """A word of the query that no document contains. If `nearest` has words, kb searched for the first one instead."""
+    """A word, identifier or quoted phrase that no document contains. If `nearest` has words, kb searched for the first."""
 
     word: str
     nearest: list[str]
