@@ -345,7 +345,10 @@ def test_an_identifier_comes_before_longer_ones_and_before_its_parts(filled, for
     for number, identifier in enumerate(IDENTIFIERS):
         add(
             {
-                f"{number} longer.md": (None, f"See {identifier.rstrip('.')}-2: the team checks {identifier}-2 in May."),
+                f"{number} longer.md": (
+                    None,
+                    f"See {identifier.rstrip('.')}-2: the team checks {identifier}-2 in May.",
+                ),
                 f"{number} parts.md": (None, f"See {identifier.translate(signs)}, all {identifier.translate(signs)}."),
                 f"{number} whole.md": (None, f"Much later the team spoke about {identifier} in the workshop."),
             }
@@ -428,6 +431,23 @@ def test_an_answer_says_when_nothing_answers_well(filled):
     add({"a.md": ("Ferry", "The ferry leaves at six."), "b.md": ("Soup", "The soup needs salt.")})
     assert service.search(Query.parse("salary of the president of Ruritania", Filter()), 5).weak
     assert not service.search(Query.parse("when does the ferry leave", Filter()), 5).weak
+
+
+@pytest.mark.parametrize(
+    ("query", "is_weak"),
+    [
+        ("E-2207 courier prices", False),
+        ("E-2208 courier prices", True),
+        ("address of the quay for herring", False),  # a rare word weighs more than two that stand everywhere
+        ("invoice 4711 overdue customer", False),
+        ("invoice 4712 overdue customer", True),
+    ],
+)
+def test_a_document_with_the_identifier_or_the_rare_words_of_a_query_is_no_weak_answer(filled, query, is_weak):
+    _, service, add = filled
+    add({f"{number}.md": (None, f"Boat note {number}: the quay has an address for boats.") for number in range(40)})
+    add({text[-4:]: (None, text) for text in ("E-2207: the relay sticks.", "Paid 4711 in May.", "Herring!")})
+    assert service.search(Query.parse(query, Filter()), 5).weak == is_weak
 
 
 def test_names_filter_documents(filled):

@@ -175,7 +175,7 @@ class SearchResult(Passage):
 
 
 class UnknownWord(Reply):
-    """A word, identifier or quoted phrase that no document contains. If `nearest` has words, kb searched for the first."""
+    """A word, identifier or phrase that no document contains. If `nearest` has words, kb searched for the first one."""
 
     word: str
     nearest: list[str]
