@@ -385,6 +385,41 @@ def test_an_identifier_a_name_or_a_phrase_that_no_document_contains_is_said(fill
     assert [(each.word, each.nearest) for each in answer.unknown] == [(word, []) for word in unknown]
 
 
+def dated(text, day):
+    return f"---\ndate: {day}\n---\n{text}"
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("vectors", [True, False])
+def test_of_notes_that_say_the_same_of_a_fact_the_latest_comes_first(filled, vectors, is_first):
+    _, service, add = filled
+    notes = {
+        "earlier.md": (None, dated("The standup is daily at 9:30 in room Linde.", "2026-01-12")),
+        "later.md": (None, dated("The daily standup moves to 10:00 because of the way to school.", "2026-04-20")),
+        "other.md": (None, dated("The meeting of the board is in room Oak.", "2026-11-02")),
+    }
+    add(notes if is_first else dict(reversed(notes.items())))
+    for query in ("When is the daily standup?", "standup", "daily standup budget"):
+        assert paths(service, query, vectors=vectors)[:2] == ["later.md", "earlier.md"]
+
+
+def test_a_later_note_comes_first_only_if_it_answers_as_well_and_says_the_same(filled):
+    _, service, add = filled
+    add(
+        {
+            "P-07.md": (None, dated("Pump P-07: offset 0.40 ml for each stroke.", "2026-01-12")),
+            "P-08.md": (None, dated("Pump P-08: offset 0.44 ml for each stroke.", "2026-04-20")),
+            "key.md": (None, dated("The spare key of the boat house is under the red flowerpot.", "2026-01-12")),
+            "list.md": (None, dated("House rules: no shoes. A boat needs a lamp, a key needs a ring.", "2026-04-20")),
+            "lunch.md": (None, dated("Lunch is at noon.", "2026-01-12")),
+            "same day.md": (None, dated("Lunch is at one.", "2026-01-12T18:00:00Z")),
+        }
+    )
+    assert paths(service, "offset of pump P-07")[0] == "P-07.md"
+    assert paths(service, "key of the boat house")[0] == "key.md"
+    assert paths(service, "lunch")[0] == "lunch.md"
+
+
 def test_copies_are_one_result_that_names_the_other_places(filled):
     _, service, add = filled
     add({f"project{number}/template.md": ("Template", TEMPLATE) for number in range(8)})
