@@ -485,6 +485,28 @@ def test_a_document_with_the_identifier_or_the_rare_words_of_a_query_is_no_weak_
     assert service.search(Query.parse(query, Filter()), 5).weak == is_weak
 
 
+def test_an_answer_names_other_languages_of_documents_only_if_nothing_answers_well(filled):
+    _, service, add = filled
+    add(
+        {
+            "garage.md": (None, "Die Kündigungsfrist für die Garage beträgt sechs Wochen zum Ende des Quartals."),
+            "maison.md": (None, "Le contrat de la maison couvre le feu, les dégâts des eaux et le vol des bijoux."),
+            "ferry.md": (None, "The ferry leaves the harbour at six in the morning and comes back in the evening."),
+        }
+    )
+
+    def others(query, **filters):
+        return service.search(Query.parse(query, Filter(**filters)), 5).other_languages
+
+    assert others("how long must I tell the landlord before leaving") == ["de", "fr"]
+    assert others("notice period") == ["de", "fr"]
+    assert others("wann zahlt die Versicherung bei Hagel") == ["en", "fr"]
+    assert others("when does the ferry leave the harbour") == []
+    assert others("notice period", language="fr") == []
+    assert others("notice period", source_path="ferry.md") == []
+    assert others("違約金") == []
+
+
 def test_names_filter_documents(filled):
     store, _, add = filled
     add({"a/memo from HR.md": ("A", "One."), "b/Memo.txt": ("B", "Two."), "c/memory_1.md": ("C", "Three.")})

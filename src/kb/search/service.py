@@ -19,6 +19,7 @@ from kb.search.duplicates import Deduplicated
 from kb.search.fusion import Ranking
 from kb.search.highlights import Highlighter
 from kb.search.name_match import unreadable
+from kb.search.other_languages import other_languages
 from kb.search.passages import PASSAGES, FoundPassage, TokenBudget, count, fit, group
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
@@ -50,7 +51,8 @@ class SearchAnswer:
     `omitted` counts the passages that did not fit into the budget, `pending` the unfinished jobs.
     `unknown` are the words that no document contains, each with the nearest known words, of which the search used the
     first; an identifier, a name or a phrase has none. `unreadable` lists some of the `unreadable_count` files that the
-    query names. `weak` is true if no result answers the query well.
+    query names. `weak` is true if no result answers the query well; then `other_languages` lists languages, other than
+    the query's, of documents within its filter.
     """
 
     results: list[FoundPassage]
@@ -60,6 +62,7 @@ class SearchAnswer:
     unreadable: list[UnreadableFile] = field(default_factory=list)
     unreadable_count: int = 0
     weak: bool = False
+    other_languages: list[str] = field(default_factory=list)
 
 
 class SearchService:
@@ -141,6 +144,7 @@ class SearchService:
             total = count(passages)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
             results = list(fit(passages, budget, Highlighter(index.analyzer, query.shown)))
+            weak = retriever.is_weak(results)
             return SearchAnswer(
                 results,
                 total - count(results),
@@ -148,7 +152,8 @@ class SearchService:
                 [UnknownWord(word=word, nearest=nearest) for word, nearest in unknown.items()],
                 failed[:MOST_UNREADABLE],
                 len(failed),
-                retriever.is_weak(results),
+                weak,
+                other_languages(tx, query, index.languages) if weak else [],
             )
 
     def similar(self, tx: Transaction, document_id: int, top: int) -> SearchAnswer:
