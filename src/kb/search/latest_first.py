@@ -14,7 +14,11 @@ BAND = 1.0
 """The largest difference between the scores of passages that count as equal."""
 
 ALIKE = 0.55
-"""The lowest cosine between two passages about one fact. docs/quality.md has the cost of these limits."""
+"""The lowest cosine between two passages about one fact.
+
+Chosen on Cranfield and on 22 pairs of notes. nDCG@10 of the other collections with random dates, and of LoCoMo's turns
+with their own dates, changes by -0.0002 to 0.0004.
+"""
 
 
 def latest_first(
@@ -24,7 +28,7 @@ def latest_first(
     vectors_of: Callable[[NDArray[np.int64]], NDArray[np.float32]],
     days_of: Callable[[NDArray[np.int64]], Sequence[str]],
 ) -> NDArray[np.int64]:
-    """Return candidates in their order, but of those that say the same with equal relevance the latest day first.
+    """Return candidates in their order, but the latest of equally relevant passages about one fact first.
 
     Args:
         order: the candidates, best first.
