@@ -101,15 +101,14 @@ def client_environment(url: str, environment: Mapping[str, str]) -> dict[str, st
 def watch_folder(url: str, environment: Mapping[str, str], path: str, *, name: str, delete: bool) -> str:
     """Run `kb watch add`; arguments and errors as for `kb.asgi.subapps.WatchFolder`."""
     options = [*(["--as", name] if name else []), *(["--delete"] if delete else [])]
-    done = subprocess.run(  # noqa: S603 - this program
-        [*WATCH, "add", *options, "--", path],
-        env=client_environment(url, environment),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=ADD_SECONDS,
-        check=False,
-    )
+    command = [*WATCH, "add", *options, "--", path]
+    own, silent = client_environment(url, environment), subprocess.DEVNULL
+    try:
+        done = subprocess.run(  # noqa: S603 - this program
+            command, env=own, stdin=silent, capture_output=True, text=True, timeout=ADD_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise Invalid(f"The disk of {path} did not respond within {ADD_SECONDS:.0f} seconds.") from None
     if done.returncode:
         raise Invalid(done.stderr.strip().removeprefix("kb: "))
     return done.stdout.strip()
