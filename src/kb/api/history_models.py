@@ -141,8 +141,8 @@ class Operation(Reply):
     """The changes of one command, request or sync round: the numbers of documents added, changed and deleted.
 
     `added` includes the documents `restored` from the bin. `at` is its time, and `jobs` the number of its jobs that are
-    queued or running. `tags_added` and `tags_removed` are its changes of tags, if it changed nothing else, in its first
-    documents.
+    queued or running. `tags_added` and `tags_removed` are the tags that it changed, if it changed the same tags of at
+    most 20 documents, and nothing else.
     """
 
     number: int

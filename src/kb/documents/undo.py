@@ -27,8 +27,8 @@ ORDER: dict[UndoAction, int] = {"delete": 0, "restore": 1, "revert": 2, "retag":
 """The order of undo steps. Deletions come first, because an added document may hold the path of an earlier one."""
 
 ALL = 1 << 62
-MOST_EXAMINED = 5
-"""The number of documents whose tags describe an operation."""
+MOST_EXAMINED = 20
+"""The highest number of documents of an operation that is described by its tags."""
 
 MOST_VERSIONS = 20
 """The number of their versions that kb examines."""
@@ -273,15 +273,19 @@ def _leaves_as_before(past: Past, run: Sequence[PastChange]) -> bool:
 
 
 def changed_tags(tx: Transaction, number: int) -> tuple[list[str], list[str]]:
-    """Return the tags that an operation added and removed in its first documents, if it changed nothing else there."""
-    added, removed = set[str](), set[str]()
-    for document_id in tx.operations.documents(number)[:MOST_EXAMINED]:
+    """Return the tags that an operation added to and removed from each of its documents; none if it changed more."""
+    ids = tx.operations.documents(number)
+    changes: set[tuple[frozenset[str], frozenset[str]]] = set()
+    for document_id in ids if len(ids) <= MOST_EXAMINED else ():
         for after, before in pairwise(tx.history.versions(document_id, limit=MOST_VERSIONS)):
             if after.operation == number:
                 if not is_same_content(before.document, after.document):
                     return [], []
-                added |= set(after.document.tags) - set(before.document.tags)
-                removed |= set(before.document.tags) - set(after.document.tags)
+                former, tags = frozenset(before.document.tags), frozenset(after.document.tags)
+                changes.add((tags - former, former - tags))
+    if len(changes) != 1:
+        return [], []
+    added, removed = changes.pop()
     return sorted(added), sorted(removed)
 
 
