@@ -251,8 +251,8 @@ def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]
     others = [
         change
         for is_meant, run in groupby(changes, key=lambda change: _is_meant(tx, change, scope, begun))
-        if not is_meant and not _leaves_as_before(past, together := list(run))
-        for change in together
+        if not is_meant
+        for change in _remaining(past, list(run))
     ]
     if step and others:
         later = others[0].operation
@@ -261,15 +261,19 @@ def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]
     return step
 
 
-def _leaves_as_before(past: Past, run: Sequence[PastChange]) -> bool:
-    """Return whether successive changes leave a document as before them, such as a change and its undo."""
-    if run[0].number is None:  # it is in the bin now
-        return False
-    versions = {version.number: version for version in past.versions}
-    before, after = versions.get((run[-1].number or 0) - 1), versions[run[0].number]
-    return before is not None and (
-        is_same_content(before.document, after.document) and set(before.document.tags) == set(after.document.tags)
-    )
+def _remaining(past: Past, run: list[PastChange]) -> list[PastChange]:
+    """Return successive changes without the newest ones that leave the document as before, such as an undone change."""
+    versions = {version.number: version.document for version in past.versions}
+    newest = versions.get(run[0].number or 0)
+    if newest is None:  # it is in the bin
+        return run
+    before = [versions.get((change.number or 0) - 1) for change in run]
+    undone = [size for size, document in enumerate(before, 1) if document and _is_same(document, newest)]
+    return run[max(undone, default=0) :]
+
+
+def _is_same(one: Document, other: Document) -> bool:
+    return is_same_content(one, other) and set(one.tags) == set(other.tags)
 
 
 def changed_tags(tx: Transaction, number: int) -> tuple[list[str], list[str]]:
@@ -325,7 +329,7 @@ def _back(past: Past, number: int, since: datetime | None) -> PlannedUndo | None
     if target is None:
         return replace(step, action="revert", skipped=f"kb no longer keeps version {number}.")
     is_same = is_same_content(newest, target.document)
-    is_changed = not is_same or set(newest.tags) != set(target.document.tags)
+    is_changed = not _is_same(newest, target.document)
     version = number if is_changed else None
     if past.binned:
         return replace(step, action="restore", version=version)
