@@ -214,7 +214,9 @@ def test_a_draft_of_a_note_that_someone_else_changed_since_overwrites_nothing(br
     find(browser, "textarea")[0].send_keys("Mine. ")
     if of_old:
         draft = json.dumps({"title": "Drafted", "text": "Mine. First.", "tags": "mine"})
-        browser.execute_script(f"localStorage.setItem('kb-draft-{document}', arguments[0])", draft)
+        browser.execute_script(
+            f"localStorage.clear(); localStorage.setItem('kb-draft-{document}', arguments[0])", draft
+        )
     theirs = {"text": "Theirs.", "tags_add": ["theirs"]}
     site.engine.patch(f"notes/{document}", json=theirs).raise_for_status()
     browser.get(f"{site.url}/d/{document}/edit")

@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Final
 
 from starlette.requests import Request
@@ -78,7 +77,8 @@ async def named(visit: Visit, pattern: str, types: Sequence[str | None]) -> list
     pages = await asyncio.gather(
         *(visit.engine.documents(name=pattern, doc_type=each, sort="recent", limit=MOST) for each in types)
     )
-    return sorted((row for page in pages for row in page["documents"]), key=itemgetter("updated_at"), reverse=True)
+    rows = [row for page in pages for row in page["documents"]]
+    return sorted(rows, key=lambda row: row["updated_at"] or row["created_at"], reverse=True)
 
 
 def name_of(row: Row) -> str:
