@@ -748,6 +748,19 @@ def test_of_a_short_text_or_one_in_several_languages_none_is_guessed(text):
     assert guessed([text]) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("来週月曜日の定例会議は第二会議室で午前十時開始。", "ja"),
+        ("玄関の呼び鈴は故障中です。裏口へお回りください。", "ja"),
+        ("ゲートウェイの再起動ボタンは本体の背面にあります。", "ja"),
+        ("下周一的例会改在第二会议室，上午十点开始。", "zh"),
+    ],
+)
+def test_japanese_is_told_from_chinese_by_its_kana(text, language):
+    assert guessed([text]) == language
+
+
 def test_code_and_addresses_in_a_text_do_not_hide_its_language():
     code = "`for name in names: print(name)` https://example.org/a/list/of/the/names "
     assert guessed([code + SENTENCES["de"].format("Boote") + code]) == "de"
