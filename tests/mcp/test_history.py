@@ -285,3 +285,20 @@ async def test_what_is_all_of_another_agent_says_so_once_and_of_the_reader_not_a
 async def test_mine_is_refused_without_since(engine):
     with pytest.raises(Invalid, match=r"^mine: give it only with since"):
         await engine.undo(mine=True)
+
+
+@pytest.mark.parametrize("is_added", [True, False])
+async def test_an_undo_since_the_time_of_a_version_in_the_history_undoes_this_version(agent, word, is_added):
+    note = (await noted(agent, text=f"{word} one"))["document_id"]
+    await call(agent, "kb_update_note", document_id=note, text=f"{word} two")
+    await call(agent, "kb_update_note", document_id=note, append="Three.")
+    times = {each["number"]: each["at"] for each in (await call(agent, "kb_history", document_id=note))["versions"]}
+    since = times[1 if is_added else 2]
+    shown = await call(agent, "kb_undo", since=since)
+    arguments = re.findall(r"kb_undo\(since='(\S+)', confirm='(\w+)'\)", shown["rest"])[0]
+    assert note in [step["document_id"] for step in shown["steps"]]
+    await call(agent, "kb_undo", since=arguments[0], confirm=arguments[1])
+    if is_added:
+        assert "bin" in await refusal(agent, "kb_get", document_id=note)
+    else:
+        assert (await call(agent, "kb_get", document_id=note))["chunks"][0]["text"] == f"{word} one"
