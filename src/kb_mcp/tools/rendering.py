@@ -274,6 +274,7 @@ def history_text(data: JSON) -> str:
     """Return a line for each version, one version with its text, or the changed document."""
     if "versions" in data:
         state = f"In the bin since {data['deleted_at']}." if "deleted_at" in data else ""
+        state = joined([state, f"All versions by {quoted(data['by'])}." if "by" in data else ""])
         lines = [QUOTES_NOTICE, state, *map(_version_line, data["versions"]), data.get("rest", "")]
         return "\n".join(filter(None, lines))
     if "text" in data:

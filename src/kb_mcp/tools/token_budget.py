@@ -45,7 +45,7 @@ STEP: Final = 2
 """Number of chunks to show before and after a place, and to read on by."""
 
 
-VERSION_FIELDS: Final = ("number", "at", "by", "why", "title", "tags")
+VERSION_FIELDS: Final = ("number", "at", "why", "title", "tags")
 """Fields of a version that agents get."""
 
 
@@ -189,14 +189,20 @@ class AnswerLimiter:
         data["rest"] = f"kb_undo(document_id=…) restores one.{next_page}" if shown else "The bin is empty."
         return data
 
-    def version_list(self, reply: JSON) -> JSON:
-        """Return the newest versions of a document, as many as fit."""
+    def version_list(self, reply: JSON, reader: str) -> JSON:
+        """Return the newest versions of a document, as many as fit.
+
+        If all have one author, the answer names it once, and not if it is the reader.
+        """
+        authors = {compact_answers.author_label(version) for version in reply["versions"]}
         versions = [
             shorten_names({name: version[name] for name in VERSION_FIELDS if version[name] is not None})
+            | (compact_answers.given(by=compact_answers.author_label(version)) if len(authors) > 1 else {})
             for version in reply["versions"]
         ]
         shown = self.fitting(versions)
         head = {name: reply[name] for name in ("document_id", "deleted_at") if reply[name] is not None}
+        head |= compact_answers.given(by="".join(authors - {reader})) if len(authors) == 1 else {}
         data = {"notice": NOTICE, **head, "versions": shown}
         if len(shown) < len(versions) or reply["next_cursor"]:
             data["rest"] = "Older versions exist. To show or revert to one, give its number."
