@@ -126,6 +126,9 @@ def test_a_link_to_a_document_beyond_the_limit_leads_nowhere_and_names_nobody(ad
     expected = {"document_id": plan, "links": nowhere, "linked_from": [], "linked_from_count": 0, "complete": True}
     assert seen == expected
     assert tagged("GET", f"documents/{secret}/links").status_code == 404
+    text = {"text": f"[[Secret {word}]] kb://documents/{secret}"}
+    assert tagged.ok("POST", "links", json=text) == {"links": nowhere}
+    assert tagged("POST", "links", json=text | {"document_id": secret}).status_code == 404
     nearer = admin.note("nearer", tags=["home"], title=f"Plan {word}")
     assert tagged.ok("GET", f"documents/{plan}/links") == seen
     for document_id in (secret, plan, nearer):
@@ -650,3 +653,14 @@ def test_a_key_that_can_be_guessed_is_told_of(start_server, tmp_path, key, is_to
     for name in ("KB_API_KEY", "KB_MCP_API_KEY"):
         assert (f"{name}: a key of fewer than 16 characters can be guessed" in server.log.read_text()) == is_told
     assert key not in server.log.read_text()
+
+
+def test_a_limited_key_lists_its_own_operations(make_key, admin):
+    mine = make_key("operations-of-work", right="write", tags=["work"])
+    note = mine.note("The crane of the quay is blue.", tags=["work"])
+    admin.ok("PATCH", f"documents/{note}/tags", json={"add": ["seen"]})
+    mine.ok("DELETE", f"documents/{note}", headers={"KB-Operation": "mine"})
+    [deleted, added] = mine.ok("GET", "operations")["operations"]
+    assert (deleted["deleted"], added["added"]) == (1, 1)
+    assert mine.ok("GET", "operations?key=mine")["operations"] == [deleted]
+    assert mine.ok("GET", "operations?key=other")["operations"] == []

@@ -30,6 +30,7 @@ SIGNED = {"/upload", "/chatgpt/documents/{id}/{signature}"}
 NEEDED = {
     "GET": "read",
     "POST search": "read",
+    "POST links": "read",
     "POST": "write",
     "PATCH": "write",
     "PUT": "write",

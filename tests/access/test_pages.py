@@ -55,7 +55,7 @@ def signed_in(url, key):
     for _ in range(2):  # the first visit gives the cookie that the form's token belongs to
         token = token_of(browser.get("/sign-in"))
     assert browser.post("/sign-in", data={"key": key.token, "token": token}).status_code in (302, 303)
-    return browser, token_of(browser.get("/new"))
+    return browser, token_of(browser.get("/documents"))
 
 
 def token_of(page):
@@ -85,3 +85,56 @@ def test_no_form_changes_anything_for_a_key_that_only_reads_or_is_limited_to_a_t
                     assert 400 <= answer.status_code < 500, f"{method} {place}: {answer.status_code}"
     assert len(admin.ok("GET", f"documents/{secret}/history")["versions"]) == 1
     assert admin.ok("GET", f"documents/{secret}")["tags"] == ["zanzibar"]
+
+
+PLACES = (
+    *("", "?q=quay", "documents", "overview", "bin", "jobs", "changes", "duplicates?kind=near", "tags"),
+    *("tags?edit=quay", "folders", "settings", "connect", "map"),
+)
+FORMS_OF_READERS = {"sign-out", "settings/theme"}
+PLACES_OF_WRITERS = re.compile(r"(add|new|changes/\d+|d/\d+/edit|backups|doctor|keys|tags\?edit=.*)$")
+
+
+@pytest.fixture
+def quay(admin):
+    """A note, the like of it, a deleted note, and an operation that can be undone."""
+    note, twin, gone = (admin.note(f"# Quay {name}\n\nthe quay ledger", tags=["quay"]) for name in ("A", "B", "C"))
+    admin.ok("PATCH", f"documents/{note}/tags", json={"add": ["harbour"]})
+    admin.ok("DELETE", f"documents/{gone}")
+    [operation, *_] = admin.ok("GET", "operations")["operations"]
+    yield f"d/{note}", f"d/{twin}", f"d/{gone}", f"changes/{operation['number']}"
+    for each in (note, twin):
+        admin.ok("DELETE", f"documents/{each}")
+
+
+def test_a_reader_sees_no_form_and_no_link_that_only_other_keys_may_use(guarded, quay, reader, writer, stack):
+    note, twin, gone, operation = quay
+    places = [*PLACES, note, f"{note}/history", f"{note}/history/1", f"{note}?show=chunks", gone]
+    places += [f"{note}/compare/{twin.removeprefix('d/')}"]
+    seen = {}
+    for key in (reader, writer):
+        browser, _ = signed_in(guarded.url, key)
+        stack.callback(browser.close)
+        forms, links = seen.setdefault(key.token, (set(), set()))
+        for place in places:
+            page = browser.get(f"/{place}")
+            assert page.status_code in (200, 410), place
+            forms |= {
+                each.lstrip("./") for each in re.findall(r'<form[^>]*method="post"[^>]*action="([^"]*)"', page.text)
+            }
+            links |= {each.lstrip("./") for each in re.findall(r'href="([^"]*)"', page.text)}
+    forms, links = seen[reader.token]
+    assert forms == FORMS_OF_READERS
+    assert [each for each in links if PLACES_OF_WRITERS.match(each)] == []
+    forms, links = seen[writer.token]
+    assert {"many", f"{note}/tags", f"{note}/delete", f"{gone.replace('d/', 'bin/')}/restore", "tags"} <= forms
+    assert {"add", "new", f"{note}/edit", "tags?edit=quay", operation} <= links
+
+
+def test_a_reader_is_refused_before_the_form_is_filled_in(guarded, quay, reader, stack):
+    browser, _ = signed_in(guarded.url, reader)
+    stack.callback(browser.close)
+    for place in ("add", "new", f"{quay[0]}/edit"):
+        page = browser.get(f"/{place}", headers={"Accept": "text/html"})
+        assert page.status_code == 403
+        assert "This key may only read. To change documents, sign in with another key." in page.text

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from kb_cli.sync.file_selection import select_files
 from tests.unit.test_extract_exports import chatgpt, claude
 
 
@@ -320,7 +322,46 @@ def test_what_is_named_is_sent_whatever_it_is_called(kb, vault):
     assert (ended.returncode, ended.stdout) == (0, "1 file: 1 added\n")
 
 
-def test_only_a_vault_sends_its_pictures(kb, tmp_path, tag):
+SHOWN = {
+    "![[house.png]]": "house.png",
+    "![[House.PNG|300]]": "house.png",
+    "![[attachments/photo (1).jpg]]": "attachments/photo (1).jpg",
+    "![the door](../pictures/front%20door.jpeg)": "pictures/front door.jpeg",
+    "![the door](<pictures/front door.webp>)": "pictures/front door.webp",
+    '![the door](door.png "The door")': "door.png",
+    '<img src="img/Anna\'s house.png" width="200">': "img/Anna's house.png",
+    "![the door][door]\n\n[door]: img/door.gif": "img/door.gif",
+    "![[caf\u00e9.png]]": "cafe\u0301.png",
+}
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_a_folder_sends_the_pictures_that_its_markdown_files_show(tmp_path, text):
+    folder = tmp_path / "notes"
+    for name in ("deep/note.md", SHOWN[text], "other.png", "loud.mp3"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text if name.endswith(".md") else "x")
+    selection = select_files([str(folder)])
+    assert {path.relative_to(folder).as_posix() for path in selection.files} == {"deep/note.md", SHOWN[text]}
+    assert [path.name for path in selection.passed_over] == ["loud.mp3", "other.png"]
+
+
+def test_an_edited_note_decides_again_which_pictures_kb_sends(tmp_path):
+    (tmp_path / "door.png").write_bytes(b"x")
+    for text, names in (("No picture.", ["note.md"]), ("![[door.png]] is blue.", ["door.png", "note.md"])):
+        (tmp_path / "note.md").write_text(text)
+        assert [path.name for path in select_files([str(tmp_path)]).files] == names
+
+
+def test_kb_looks_for_pictures_in_a_hostile_markdown_file_in_little_time(tmp_path):
+    (tmp_path / "door.png").write_bytes(b"x")
+    (tmp_path / "note.md").write_text("(.png" * 800_000)
+    began = time.monotonic()
+    assert len(select_files([str(tmp_path)]).passed_over) == 1
+    assert time.monotonic() - began < 10
+
+
+def test_only_a_vault_sends_all_of_its_pictures(kb, tmp_path, tag):
     for name in ("vault/.obsidian/app.json", "vault/area/door.png", "plain/door.png", "plain/note.md"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -30,6 +30,7 @@ documents  PATCH   /documents/{document_id}
 documents  DELETE  /documents/{document_id}
 documents  GET     /documents/{document_id}/text
 documents  GET     /documents/{document_id}/links
+documents  POST    /links
 documents  GET     /documents/{document_id}/file
 tags       PATCH   /documents/{document_id}/tags
 tags       GET     /tags

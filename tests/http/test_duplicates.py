@@ -9,6 +9,7 @@ import pytest
 
 from kb.api.errors import NotFound
 from kb.client.client import EngineClient
+from kb.search.near_duplicates import SHARED
 from tests.http.conftest import added, finished, until_idle
 
 STORY = (
@@ -71,6 +72,22 @@ async def test_documents_with_nearly_the_same_text_are_a_group_with_the_share_in
     assert "".join(each["text"] for each in difference["changes"] if each["kind"] != "delete").strip() == EDITED
     same = await own.compare(older, older)
     assert [each["kind"] for each in same["changes"]] == ["equal"]
+
+
+async def test_every_two_documents_of_a_group_are_alike_and_the_most_alike_group_is_first(own):
+    sentences = [
+        f"On day {number} the {word} was seen from the tower, and {word} number {number} was noted in the book."
+        for number, word in enumerate(["ship", "boat", "gull", "whale", "raft", "buoy", "seal", "storm"])
+    ]
+    chain = [await file(own, f"/{start}/log.txt", " ".join(sentences[start : start + 5])) for start in (0, 1, 2, 3)]
+    copy = [await file(own, f"/{end}/story.txt", STORY + end) for end in ("", " The end.")]
+    found = await groups(own, "near")
+    assert ids(found)[0] == copy
+    assert {each for group in ids(found)[1:] for each in group} == set(chain)
+    assert all([chain[0], chain[3]] != [group[0], group[-1]] for group in ids(found))
+    shares = [group["shared"] for group in found]
+    assert shares == sorted(shares, reverse=True)
+    assert min(shares) >= SHARED
 
 
 async def test_a_long_document_that_begins_differently_is_found_by_its_other_passages(own):

@@ -169,3 +169,26 @@ async def test_a_note_with_any_target_is_kept_and_its_links_are_answered(api, wo
 async def test_the_links_of_no_document_are_refused(api):
     with pytest.raises(NotFound):
         await api.links(10**12)
+    with pytest.raises(NotFound):
+        await api.look_up_links("[[x]]", 10**12)
+
+
+async def test_the_links_of_a_text_are_looked_up_before_it_is_saved(api, word):
+    near = await file(api, f"/{word}/a/Rope.md", "near")
+    far = await file(api, f"/{word}/b/Rope.md", "far")
+    own = await file(api, f"/{word}/b/Own.md", "old text without links")
+    text = f"[[Rope]] [[{word}/a/Rope]] [[No rope {word}]] [[#Here]] kb://documents/{far}"
+    found = {each["target"]: each["document_id"] for each in (await api.look_up_links(text, own))["links"]}
+    expected = {"Rope": far, f"{word}/a/Rope": near, f"No rope {word}": None, "#Here": own}
+    assert found == expected | {f"kb://documents/{far}": far}
+    new = {each["target"]: each["document_id"] for each in (await api.look_up_links(text))["links"]}
+    assert new["#Here"] is None
+    assert new["Rope"] in (near, far)
+    assert await leads(api, own) == {}, "nothing was saved"
+    saved = await added(api, text)
+    assert await leads(api, saved) == new | {"#Here": saved}
+
+
+async def test_the_links_of_any_text_are_looked_up(api):
+    text = "".join(f"\n[[{target}]] [x]({target}) <{target}> ![]({target})" for target in AWKWARD)
+    assert len((await api.look_up_links(text))["links"]) > len(AWKWARD) / 2

@@ -147,6 +147,26 @@ async def sent(api, path, text, **fields):
     return await api.document(job["document_id"])
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("From the phone, see [[Project Atlas]]![[attachments/a.png]]", "From the phone, see Project Atlas"),
+        ("![[attachments/roof.png]]\n\nThe roof leaks", "The roof leaks"),
+        ("![the roof](attachments/roof.png) The roof", "The roof"),
+        ("![[attachments/roof.png|300]]", "roof.png"),
+        ('![](attachments/wet%20roof.png "The roof")', "wet roof.png"),
+        ("# Call [[Anna Berg|Anna]] about the [lease](https://example.org/lease)", "Call Anna about the lease"),
+        ("- [ ] Pay the **rent**", "Pay the rent"),
+        ("> [!tip] Ask first", "Ask first"),
+        ("#boat needs `__init__` and 2 * 3 * 4", "#boat needs `__init__` and 2 * 3 * 4"),
+    ],
+)
+async def test_a_note_without_a_title_is_listed_under_words_without_signs(api, text, title):
+    note = await added(api, text)
+    assert (await api.document(note))["title"] == title
+    await api.delete_document(note, purge=True)
+
+
 async def test_title_tags_and_date_are_shown_as_written(api, path):
     word = path[1:10]
     text = f"---\ntitle: The owl\ntags: [birds/night]\ndate: 2024-03-01\naliases: [Strix{word}]\n---\nIt hunts #mice.\n"

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kb.lexical.links import BY_ALIAS, BY_NAME, MOST, Candidate, Resolver, folder_of, links_in, names_of
+from kb.lexical.links import BY_ALIAS, BY_NAME, MOST, Candidate, Resolver, folder_of, line_at, links_in, names_of
 
 VAULT = "/home/ada/vault/"
 FILES = {
@@ -211,3 +211,15 @@ def test_links_with_folders_to_a_popular_name_do_not_look_at_all_documents_of_th
     found = [resolver.document(link, folder_of(f"{VAULT}index.md")) for link in links]
     assert [each.document_id for each in found] == list(range(200))
     assert len(compared) <= 2 * len(links)
+
+
+def test_the_words_around_a_link_in_a_long_line_are_whole_and_show_what_is_left_out():
+    before, after = "customers leave because " * 20, " of the invoice" * 40
+    line = f"{before}[[Atlas]]{after}"
+    shown = line_at(f"first\n{line}\nlast", len("first\n") + len(before))
+    assert shown.startswith(("… customers", "… leave", "… because"))
+    assert "[[Atlas]] of the" in shown
+    assert shown.endswith((" of …", " the …", " invoice …"))
+    assert len(shown) <= 304
+    assert line_at("one\nSee [[Atlas]] now.\nthree", 8) == "See [[Atlas]] now."
+    assert "[[Atlas]]" in line_at("x" * 500 + "[[Atlas]]" + "y" * 500, 500)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -27,6 +28,24 @@ SECONDS = 20
 
 def show(text, **about):
     return str(rendered(text, Surroundings(root="../", links=LINKS, **about)))
+
+
+@pytest.mark.parametrize(
+    ("target", "place"),
+    [
+        ("Old", "../new?title=Old"),
+        ("House/Old & cold.md#Now", "../new?title=Old+%26+cold"),
+        ("old.png", None),
+        ("old.pdf", None),
+        ("#", None),
+        ("Unknown", None),
+    ],
+)
+def test_a_link_without_a_document_leads_to_a_new_note_for_readers_who_may_write(target, place):
+    about = Surroundings(root="../", links={**LINKS, target: None} if target != "Unknown" else LINKS)
+    assert "new?title" not in str(rendered(f"[[{target}]]", about))
+    shown = str(rendered(f"[[{target}]]", replace(about, may_write=True)))
+    assert (f'<a class="missing" href="{place}" title="Write this note">' in shown) == (place is not None)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kb.web.document_html import snippet
+from kb.web.search import place_below
+from kb.web.tags import alphabetical
 
 
 @pytest.mark.parametrize(
@@ -38,3 +40,32 @@ def test_what_was_found_stands_as_it_is_written():
 
 def test_other_texts_keep_their_signs():
     assert snippet("code", "x = a[[1]] | b", []) == "x = a[[1]] | b"
+
+
+def test_a_word_of_an_address_that_an_excerpt_does_not_show_is_not_marked():
+    text = "![plan](pics/garden-plan.png) The garden is wet."
+    ranges = [[at, at + len("garden")] for at in (13, 34)]
+    assert [text[first:last] for first, last in ranges] == ["garden", "garden"]
+    assert str(snippet("markdown", text, ranges)) == "plan The <mark>garden</mark> is wet."
+
+
+@pytest.mark.parametrize(
+    ("doc_type", "title", "place", "words"),
+    [
+        ("markdown", "Home", {"heading": ["Home"]}, ""),
+        ("markdown", "Home", {"heading": ["Home", "Roof"]}, "Roof"),
+        ("markdown", "Home", {"heading": []}, "line 7"),
+        ("pdf", "Home", {"heading": ["Home"], "page": 3}, "page 3"),
+        ("pptx", "Home", {"heading": [], "page": 3}, "slide 3"),
+        ("odp", "Home", {"heading": ["Roof"], "page": 3}, "slide 3 · Roof"),
+    ],
+)
+def test_the_place_of_a_result_does_not_repeat_its_title_and_counts_slides(doc_type, title, place, words):
+    where = {"page": None, "line_start": 7, **place}
+    assert place_below({"doc_type": doc_type, "title": title, "place": where}) == words
+
+
+def test_tags_are_sorted_without_regard_to_case_and_each_below_its_parent():
+    tags = [{"tag": tag} for tag in ("Recipes", "atlas", "home/Garden", "home-office", "home", "recipes")]
+    shown = [each["tag"] for each in sorted(tags, key=alphabetical)]
+    assert shown == ["atlas", "home", "home/Garden", "home-office", "Recipes", "recipes"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from selenium.webdriver.common.by import By
 
+from kb.api.duplicate_words import describe_shared
 from tests.http.test_duplicates import EDITED, STORY
 from tests.web.conftest import find
 from tests.web.test_results import add
@@ -69,6 +70,34 @@ def test_near_duplicates_are_compared(browser, site, twins):
     assert present(site, ids) == ids[1:]
 
 
+def test_a_comparison_begins_with_text_and_shows_the_fields_that_differ(reading, site, request):
+    name = f"fields-{abs(hash(request.node.name)) % 10**8}"
+    ids = [
+        add(
+            site, f"{name}/{tag}.md", f"---\ntitle: Log\ndate: 2024-05-0{day}\ntags: [{tag}]\n---\n\n# {name}\n\n{text}"
+        )
+        for day, tag, text in ((6, "dawn", STORY), (7, "dusk", EDITED))
+    ]
+    reader = reading(f"{site.url}/d/{ids[0]}/compare/{ids[1]}")
+    [shown] = reader.page.xpath("//div[contains(@class, 'diff')]")
+    assert shown.text_content().startswith(f"# {name}")
+    facts = [each.text_content() for each in reader.page.xpath("//dl//dd")]
+    assert facts == ["2024-05-06 2024-05-07", "dawn dusk"]
+
+
+@pytest.mark.parametrize(
+    ("total", "shared", "words"),
+    [
+        (2, None, "the same content"),
+        (2, 0.68, "nearly the same text, 68% in common"),
+        (3, 0.68, "nearly the same text, at least 68% in common"),
+        (2, 0.9999, "nearly the same text, 99% in common"),
+    ],
+)
+def test_a_share_in_common_is_never_rounded_up(total, shared, words):
+    assert describe_shared(total, shared) == words
+
+
 def test_if_the_document_to_keep_is_gone_the_others_stay(reading, site, twins):
     name, ids = twins
     reader = reading(f"{site.url}/duplicates")
@@ -106,6 +135,57 @@ def test_a_file_of_a_synced_folder_is_deleted_only_after_a_question(reading, sit
     assert present(site, ids) == ids
     reader.submit("many$")
     assert present(site, ids) == [ids[0], ids[2]]
+
+
+@pytest.fixture
+def pictures(site, request):
+    """Two files with the same content, and a note that shows both; their name, their ids, and the id of the note."""
+    name = f"shown-{abs(hash(request.node.name)) % 10**8}"
+    ids = []
+    for each in "ab":
+        form = {
+            "files": {"file": (f"{each}.md", f"{name} {STORY}".encode())},
+            "data": {"source_path": f"{name}/{each}.md"},
+        }
+        ids.append(site.engine.post("jobs", params={"wait": 30}, **form).json()["document_id"])
+    text = f"First ![[{name}/a.md]], then ![[{name}/b.md]]."
+    note = site.engine.post("jobs", params={"wait": 30}, json={"title": f"Shows {name}", "text": text})
+    ids.append(note.json()["document_id"])
+    yield name, ids
+    for each in ids:
+        site.engine.delete(f"documents/{each}")
+
+
+def test_a_copy_that_a_note_shows_is_deleted_only_after_the_page_names_the_note(reading, site, pictures):
+    name, ids = pictures
+    reader = keep(reading, site, name, ids[0])
+    assert "1 document links to it, or shows it as a picture." in reader.text
+    assert f"Shows {name}" in reader.text
+    assert present(site, ids) == ids
+    reader.submit("many$")
+    assert "Deleted 1 document. 1 document had links to them." in reader.text
+    assert present(site, ids) == [ids[0], ids[2]]
+    reader.submit(r"/changes/\d+$")
+    assert present(site, ids) == ids
+
+
+def test_a_copy_is_not_deleted_after_the_question_if_it_has_changed_meanwhile(reading, site, pictures):
+    name, ids = pictures
+    reader = keep(reading, site, name, ids[0])
+    add(site, f"{name}/b.md", f"{name} has another end.", name)
+    reader.submit("many$")
+    assert reader.answer.status_code == 422
+    assert present(site, ids) == ids
+
+
+def test_a_copy_whose_links_lead_to_the_kept_one_is_deleted_at_once(reading, site, twins):
+    name, ids = twins
+    text = {"title": f"Names {name}", "text": f"See [[story]] of {name}."}
+    note = site.engine.post("jobs", params={"wait": 30}, json=text).json()["document_id"]
+    reader = keep(reading, site, name, ids[1])
+    assert "Deleted 1 document." in reader.text
+    assert present(site, ids) == ids[1:]
+    site.engine.delete(f"documents/{note}")
 
 
 def test_without_duplicates_the_page_says_so(start_server, reading, tmp_path):

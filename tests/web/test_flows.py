@@ -14,6 +14,7 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.conftest import KEY
 from tests.support.eventually import eventually
+from tests.support.pdf import pdf
 from tests.web.conftest import find, follow, pages, places_asked, read
 from tests.web.proxy import proxied
 
@@ -88,6 +89,47 @@ def test_a_pdf_is_shown_as_it_looks_beside_its_text_with_the_passage_marked(brow
     eventually("it is drawn", lambda: browser.execute_script("return arguments[0].naturalWidth", image) == 1100)
     find(browser, ".looks a", "Page 1")[0].click()
     assert find(browser, ".looks summary", "page 1")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_passage_low_on_the_page_of_a_pdf_is_in_view_with_its_mark(browser, site, width):
+    lines = [f"Line {number} tells at some length of ropes, knots and lamps on the quay." for number in range(44)]
+    lines[-1] = "The bollard stands at the very end of the quay."
+    content = pdf(") Tj 0 -15 Td (".join(lines))
+    form = {"files": {"file": ("quay.pdf", content)}, "data": {"source_path": f"low/{width}/quay.pdf"}}
+    document = site.engine.post("jobs", params={"wait": 30}, **form).json()["document_id"]
+    [found, *_] = site.engine.post("search", json={"query": "bollard", "document_id": document}).json()["results"]
+    assert found["index"] > 0
+    metrics = {"width": width, "height": 700, "deviceScaleFactor": 1, "mobile": width == 390}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        browser.get(f"{site.url}/d/{document}?chunk={found['index']}&q=bollard")
+        image = find(browser, ".looks img")[0]
+        place = "const b = arguments[0].getBoundingClientRect(); return (innerHeight - b.top) / b.height"
+        eventually("the end of the page is in view", lambda: browser.execute_script(place, image) > 0.9)
+        assert browser.execute_script("return scrollY") > 0
+        assert "bollard" in find(browser, ".outline [aria-current] .words")[0].text, "a match is named by its words"
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        site.engine.delete(f"documents/{document}")
+
+
+def test_a_deleted_document_is_not_shown_again_on_the_way_back(browser, site):
+    note = {"title": "Sleep", "text": "Hypnagogia comes before sleep."}
+    document = site.engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
+    browser.get(f"{site.url}/?q=hypnagogia&mode=words")
+    find(browser, ".hit-link", "Sleep")[0].click()
+    find(browser, "article h1", "Sleep")
+    find(browser, ".acts .danger", "Delete")[0].click()
+    find(browser, ".notice", "Deleted")
+    browser.expected = ("410",)
+    browser.back()
+    find(browser, "p", "This document is in the bin")
+    browser.back()
+    find(browser, ".blank, .results")
+    eventually("the results are without it", lambda: "Sleep" not in read(browser, ".hit-link"))
+    assert browser.current_url.endswith("mode=words")
+    assert site.engine.get(f"documents/{document}").status_code == 404
 
 
 def test_chips_narrow_what_was_found(browser, site):

@@ -41,6 +41,13 @@ def test_the_page_says_how_each_folder_is(read, site):
     assert "No program has watched this folder yet. On lamp, start kb serve" in section(reader, "laptop")
 
 
+def test_the_command_to_copy_deletes_nothing_and_the_page_says_how_to(read, site):
+    reader = read(f"{site.url}/folders")
+    assert "kb watch add ~/vault --as vault" in reader.text
+    assert all("--delete" not in command.text_content() for command in reader.page.iter("pre"))
+    assert "If you delete a file, kb keeps its document." in reader.text
+
+
 def test_sync_now_asks_and_stop_ends_and_keeps_the_documents(read, site):
     id_ = watch(site.engine, "asked", {"result": {"files": 1}})
     reader = read(f"{site.url}/folders")

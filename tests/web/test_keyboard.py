@@ -83,6 +83,11 @@ def test_a_document_is_found_narrowed_opened_and_returned_from(browser, site, ca
     assert "tag=capstan" in browser.current_url
 
 
+def test_escape_leaves_the_empty_search_field_so_that_letters_are_shortcuts(browser, site, capstans):
+    press(browser, Keys.ESCAPE, "d")
+    assert find(browser, "h1", "Documents")
+
+
 def test_several_documents_are_tagged_and_the_change_is_undone(browser, site, capstans):
     press(browser, "capstan berth")
     find(browser, ".results h2", "Capstan")
@@ -130,6 +135,7 @@ def test_a_deleted_document_is_restored(browser, site, capstans):
     tab_to(browser, "Restore: Capstan 3")
     press(browser, Keys.ENTER)
     assert find(browser, "article h1", "Capstan 3")
+    assert find(browser, ".notice", "Restored “Capstan 3”.")
 
 
 def test_a_document_is_deleted_and_the_operation_undone_from_the_list_of_changes(browser, site, capstans):

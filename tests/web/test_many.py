@@ -7,7 +7,9 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from tests.web.conftest import find
+from tests.support.eventually import eventually
+from tests.web.conftest import find, read
+from tests.web.test_flows import press
 from tests.web.test_pages import Reader
 from tests.web.test_results import add
 
@@ -89,6 +91,53 @@ def test_rows_are_selected_with_keys_alone_and_deleted_and_restored(browser, sit
     assert tagged(site, tag) == set(ids)
 
 
+def test_enter_on_a_check_box_selects_its_row_and_escape_selects_none(browser, site, batch):
+    tag, _ = batch
+    browser.get(f"{site.url}/documents?tag={tag}")
+    browser.execute_script("document.querySelector('.rows .pick').focus()")
+    browser.switch_to.active_element.send_keys(Keys.ENTER)
+    assert find(browser, "#many", "1 selected")
+    browser.switch_to.active_element.send_keys("*")
+    assert find(browser, "#many", "5 selected")
+    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert not browser.find_element(By.ID, "many").is_displayed()
+    assert browser.current_url.endswith(f"documents?tag={tag}")
+
+
+def test_enter_on_a_check_box_without_script_leaves_the_list_as_it_is(site, batch):
+    tag, ids = batch
+    for chosen in ([], [str(ids[0])]):
+        reader = reader_at(site, f"documents?tag={tag}")
+        send(reader, id=chosen)
+        assert reader.answer.status_code == 200
+        assert str(reader.answer.url).endswith(f"documents?tag={tag}")
+    assert tagged(site, tag) == set(ids)
+
+
+def test_rows_are_reached_with_the_arrows_selected_with_shift_and_a_change_is_undone_with_ctrl_z(browser, site, batch):
+    tag, _ = batch
+    browser.get(f"{site.url}/documents?tag={tag}")
+    find(browser, ".rows a.title")
+    press(browser, Keys.ARROW_DOWN)
+    assert browser.switch_to.active_element.text == read(browser, ".rows a.title")[0]
+    chain = ActionChains(browser).key_down(Keys.SHIFT)
+    for _ in range(4):
+        chain.send_keys(Keys.ARROW_DOWN)
+    chain.key_up(Keys.SHIFT).perform()
+    assert find(browser, "#many", "5 selected")
+    press(browser, "t")
+    eventually("the field has the focus", lambda: browser.switch_to.active_element.get_attribute("name") == "add")
+    press(browser, "batch-")
+    suggested = "return [...document.querySelectorAll('#known-tags option')].map((each) => each.value)"
+    eventually("tags are suggested", lambda: tag in browser.execute_script(suggested))
+    press(browser, "of-keys", Keys.ENTER)
+    find(browser, ".notice", "Tags changed in 5 documents.")
+    assert len(tagged(site, "batch-of-keys")) == 5
+    ActionChains(browser).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()
+    find(browser, ".notice", "Undone")
+    assert not tagged(site, "batch-of-keys")
+
+
 def test_all_that_match_are_changed_in_one_operation(browser, site, batch):
     tag, ids = batch
     reader = reader_at(site, f"documents?tag={tag}")
@@ -130,6 +179,47 @@ def test_deleted_documents_are_restored_together(site, batch):
     assert tagged(site, tag) == set(ids)
     reader.submit(r"/changes/\d+$")
     assert not tagged(site, tag)
+
+
+def first_changes(site, number):
+    """The texts of the newest operations in the list of changes."""
+    rows = reader_at(site, "changes").page.xpath("//ul[contains(@class, 'rows')]/li")
+    return [" ".join(row.text_content().split()) for row in rows[:number]]
+
+
+def test_the_list_of_changes_names_documents_and_tags_and_offers_only_what_can_be_undone(site, batch):
+    tag, ids = batch
+    reader = reader_at(site, f"documents?tag={tag}")
+    send(reader, id=[str(each) for each in ids], act="retag", add="ledger")
+    [retagged] = first_changes(site, 1)
+    assert retagged.startswith("added tag ledger in 5 documents")
+    assert "and 2 more" in retagged
+    assert retagged.endswith("Undo")
+    reader.submit(r"/changes/\d+$")
+    undo, retagged = first_changes(site, 2)
+    assert undo.startswith("removed tag ledger in 5 documents")
+    assert retagged.startswith("5 changed")
+    assert retagged.endswith("nothing is left to undo")
+
+
+def test_the_list_of_changes_tells_restored_documents_from_added_ones(site, batch):
+    _, ids = batch
+    site.engine.delete(f"documents/{ids[0]}").raise_for_status()
+    assert first_changes(site, 1)[0].startswith("1 deleted")
+    send(reader_at(site, "bin"), id=[str(ids[0])], act="restore")
+    assert first_changes(site, 1)[0].startswith("1 restored")
+
+
+def test_the_history_of_a_document_says_what_each_version_changed(site, batch):
+    _, ids = batch
+    site.engine.patch(f"documents/{ids[0]}/tags", json={"add": ["new", "blue"]}).raise_for_status()
+    site.engine.delete(f"documents/{ids[0]}").raise_for_status()
+    site.engine.post(f"documents/{ids[0]}/restore").raise_for_status()
+    rows = reader_at(site, f"d/{ids[0]}/history").page.xpath("//ol/li")
+    said = [" ".join(row.text_content().split()) for row in rows]
+    assert "restored from the bin" in said[0]
+    assert "added tags blue, new" in said[-2]
+    assert "version 1added" in said[-1]
 
 
 def test_failed_files_are_dismissed_one_by_one_and_all_at_once(site):

@@ -690,6 +690,36 @@ def test_a_failed_job_says_why_and_offers_only_what_can_help(read, site):
 
 
 @pytest.mark.web
+def test_a_filtered_list_counts_its_own_documents_and_its_tags_keep_the_filters(read, site):
+    ids = []
+    for name, tags in {"a": "seam,seam/fine", "b": "seam", "c": ""}.items():
+        form = {"files": {"file": (f"{name}.md", f"# {name}\n\nSewn {name}.".encode())}, "data": {"tags": tags}}
+        form["data"]["source_path"] = f"sewing/{name}.md"
+        ids.append(site.engine.post("jobs", params={"wait": 30}, **form).json()["document_id"])
+    other = {"files": {"file": ("d.md", b"# d\n\nSewn d.")}, "data": {"tags": "seam", "source_path": "elsewhere/d.md"}}
+    ids.append(site.engine.post("jobs", params={"wait": 30}, **other).json()["document_id"])
+    reader = read(f"{site.url}/documents?path=sewing/&sort=oldest&type=")
+    chips = {
+        " ".join(each.text_content().split()): each.get("href") for each in reader.page.xpath("//a[@class='chip']")
+    }
+    assert chips.keys() == {"#seam 2", "#seam/fine 1"}
+    assert all("path=sewing%2F&sort=oldest&tag=seam" in href for href in chips.values())
+    reader.open(chips["#seam 2"])
+    assert [each.text for each in reader.page.xpath("//a[@class='title']")] == ["a", "b"]
+    reader.open(reader.page.xpath("//a[@class='tag'][text()='seam/fine']")[0].get("href"))
+    assert [each.text for each in reader.page.xpath("//a[@class='title']")] == ["a"]
+    assert "path=sewing" in str(reader.answer.url)
+    for each in ids:
+        site.engine.delete(f"documents/{each}")
+
+
+@pytest.mark.web
+def test_a_search_that_no_document_answers_shows_no_full_bar(read, site):
+    assert not read(f"{site.url}/?q=zzqqxxy").page.xpath("//*[@class='score'][contains(@aria-label, 'Relevance')]")
+    assert read(f"{site.url}/?q=moorings").page.xpath("//*[@class='score'][contains(@aria-label, 'Relevance')]")
+
+
+@pytest.mark.web
 def test_a_search_without_a_word_that_was_found_says_that_meaning_alone_is_shown(read, site):
     shown = read(f"{site.url}/?q=zzqqxxy").text
     assert "No document contains any of your words. These are the closest in meaning." in shown

@@ -187,6 +187,23 @@ def test_a_dialog_for_searches_and_commands_opens_on_every_page(browser, site, s
     assert not browser.find_element(By.ID, "palette").is_displayed()
 
 
+def test_the_dialog_lists_pages_before_documents_and_tells_documents_with_one_title_apart(browser, site):
+    for folder in ("brass", "steel"):
+        add(
+            site, f"{folder}/duplicates/log.md", f"# Duplicates\n\nThe {folder} duplicates of the log.", "duplicate-log"
+        )
+    browser.get(f"{site.url}/overview")
+    open_dialog(browser)
+    press(browser, "duplicates")
+    find(browser, "#palette li small", "steel/duplicates/log.md")
+    rows = [each.text for each in browser.find_elements(By.CSS_SELECTOR, "#palette li small")]
+    assert rows[:2] == ["Search", "Go to"]
+    assert {"brass/duplicates/log.md", "steel/duplicates/log.md"} <= set(rows[2:])
+    for folder in ("brass", "steel"):
+        [found] = site.engine.get("documents", params={"source_prefix": f"{folder}/duplicates/"}).json()["documents"]
+        site.engine.delete(f"documents/{found['id']}").raise_for_status()
+
+
 def test_searches_are_kept_when_a_result_was_opened_or_when_they_are_saved(browser, site, sextants):
     browser.get(f"{site.url}/?q=sextant&tag=sea")
     browser.execute_script("localStorage.clear()")

@@ -180,7 +180,30 @@ def test_without_a_key_kb_warns_only_if_others_can_connect(reading, start_server
         )
         key = "".join(reader.page.xpath("//*[@id='made']/../pre//text()"))
         assert key in (tmp_path / "exposed/api.key").read_text()
-        assert "Restart kb to use it" in reader.text
+        assert "Copy it, then restart kb." in reader.text
+        reader = reading(f"{server.url}/keys")
+        assert "kb requires the first key from its next start. Until then, other machines may read" in reader.text
+        assert str(tmp_path / "exposed/api.key") in reader.text
+        assert "Make the first key" not in reader.text
+        assert "kb requires no key until you restart it" in reading(f"{server.url}/settings").text
+    with start_server(tmp_path / "exposed", **settings) as server:
+        reader = reading(f"{server.url}/keys")
+        assert "The first key is in the file api.key in the data folder" in reader.text
+        reader.submit("sign-in$", key=key)
+        assert "Make a key" in reader.text
+
+
+def test_a_kb_without_keys_says_what_a_key_with_fewer_rights_needs(reading, opened):
+    reader = reading(f"{opened.url}/keys")
+    assert "for example one that can only read, first make a key with all rights. Restart kb, sign in" in reader.text
+    reader = reading(f"{opened.url}/connect")
+    assert "kb requires no key, so an agent may do anything." in reader.text
+    assert reader.page.xpath("//main//a[contains(@href, 'keys')]")
+
+
+def test_the_page_for_agents_says_where_their_keys_come_from(reading, guarded):
+    reader = signed_in(reading, guarded, KEY, "connect")
+    assert "Replace KEY with a key of the agent's own, which you make on the page Keys" in reader.text
 
 
 def test_the_theme_is_chosen_and_stays(browser, opened):

@@ -67,7 +67,9 @@ def test_links_lead_to_documents_and_those_documents_lead_back(notes):
     assert found["Bricks > Prices"] == f"{found['Bricks']}#h-prices"
     assert found["the insurer"] == f"{url}/d/{ids['House/Insurance.md']}"
     assert found["#projects/kiln"].endswith("/documents?tag=projects%2Fkiln")
-    assert [each.text for each in classed(kiln, "missing")] == ["The old chimney"]
+    [missing] = classed(kiln, "missing")
+    assert (missing.text, missing.get("href")) == ("The old chimney", f"{url}/new?title=The+old+chimney")
+    assert "kb does not change files." in kiln.text_content()
     back = links(page(notes, "Projects/Bricks.md"), "backlinks")
     assert back == {"Kiln rebuild": f"{url}/d/{ids['Projects/Kiln rebuild.md']}"}
     assert "[[" not in classed(page(notes, "Projects/Bricks.md"), "backlinks")[0].text_content()

@@ -103,6 +103,12 @@ def test_the_buttons_are_one_stop_of_the_tab_key_and_the_arrows_go_through_them(
     assert value(browser) == "***word***"
 
 
+def test_enter_leads_from_the_title_to_the_text(browser, site, editor):
+    find(browser, "[name=title]")[0].send_keys("A title", Keys.ENTER)
+    assert browser.switch_to.active_element == editor
+    assert browser.current_url.endswith("/new"), "Enter has not sent the form"
+
+
 def test_names_of_documents_are_suggested_in_a_link(browser, site, editor):
     note(site, "Zephyr plan")
     add(site, "sea/zephyr log.md", "# Log\n\nOf the zephyr.")
@@ -156,6 +162,42 @@ def test_a_heading_or_a_number_sign_in_a_word_suggests_nothing(browser, site, ed
         editor.send_keys(text[-1])
         browser.execute_async_script("setTimeout(arguments[0], 300)")
         assert (text, read(browser, "[role=option]")) in [(text, []), ("[x](#bo", read(browser, "[role=option]"))]
+
+
+def test_the_preview_shows_pictures_and_links_as_the_saved_note_does(browser, site, editor):
+    boat = note(site, "Preview target", "Its text.")
+    form = {"files": {"file": ("p.png", PNG)}, "data": {"source_path": "attachments/previewed.png"}}
+    site.engine.post("jobs", params={"wait": 30}, **form)
+    editor.send_keys("See [[Preview target]], [[Nowhere at all]] and ![[attachments/previewed.png]].")
+    assert find(browser, "#preview a", "Preview target")[0].get_attribute("href").endswith(f"/d/{boat}")
+    image = browser.find_element(By.CSS_SELECTOR, "#preview img")
+    eventually("it is drawn", lambda: browser.execute_script("return arguments[0].naturalWidth", image) == 1)
+    assert read(browser, "#preview .missing") == ["Nowhere at all"]
+    find(browser, ".primary", "Save")[0].click()
+    find(browser, "article a", "Preview target")
+    find(browser, ".acts a", "Edit")[0].click()
+    assert find(browser, "#preview a", "Preview target")[0].get_attribute("href").endswith(f"/d/{boat}")
+    image = browser.find_element(By.CSS_SELECTOR, "#preview img")
+    eventually("it is drawn", lambda: browser.execute_script("return arguments[0].naturalWidth", image) == 1)
+
+
+def test_an_offered_draft_covers_no_button_on_a_phone(browser, site, editor):
+    draft = "A draft with a rather long first line that wraps on a phone. " * 3
+    editor.send_keys(draft)
+    eventually("the draft is kept", lambda: drafts(browser))
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        browser.execute_script("onbeforeunload = null; document.querySelector('.editor').reset()")
+        browser.get("about:blank")
+        browser.get(f"{site.url}/new")
+        find(browser, ".draft", "unsaved draft")
+        browser.execute_script("scrollTo(0, document.body.scrollHeight)")
+        at_save = """const button = document.querySelector(".primary"), box = button.getBoundingClientRect();
+        return button.contains(document.elementFromPoint(box.left + box.width / 2, box.bottom - 2))"""
+        assert browser.execute_script(at_save)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def transfer(browser, event, files, text=""):

@@ -389,6 +389,9 @@ class CallerLinks:
     def outgoing(self, document: rows.Document) -> list[rows.OutgoingLink]:
         return self.inner.outgoing(document, self.tx.limit)
 
+    def in_text(self, text: str, document: rows.Document | None) -> list[rows.OutgoingLink]:
+        return self.inner.in_text(text, document, self.tx.limit)
+
     def incoming(self, document: rows.Document, most: int) -> tuple[list[rows.Backlink], int]:
         return self.inner.incoming(document, most, self.tx.limit)
 
@@ -585,8 +588,11 @@ class CallerOperations:
         is_own = operation is not None and operation.by == self.tx.caller.name
         return operation if self.tx.limit is None or is_own else None
 
-    def page(self, *, limit: int, before: int | None = None, of: Caller | None = None) -> list[rows.Operation]:
-        return self.inner.page(limit=limit, before=before, of=of if self.tx.limit is None else self.tx.caller)
+    def page(
+        self, *, limit: int, before: int | None = None, of: Caller | None = None, key: str | None = None
+    ) -> list[rows.Operation]:
+        own = of if self.tx.limit is None else self.tx.caller
+        return self.inner.page(limit=limit, before=before, of=own, key=key)
 
     def documents(self, number: int) -> list[int]:
         ids, tx = self.inner.documents(number), self.tx

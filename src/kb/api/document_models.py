@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from kb.api.fields import Reply, Request, SourcePath, Tag, Tags, Timestamp
+from pydantic import Field
+
+from kb.api.fields import DocumentId, NoteText, Reply, Request, SourcePath, Tag, Tags, Timestamp
 
 
 class Move(Request):
@@ -111,7 +113,7 @@ class Deleted(Reply):
 class DuplicateGroup(Reply):
     """Documents with the same content, or with nearly the same text, oldest first; at most 100 of all `total`.
 
-    `shared` is the least share of runs of words that the first document and another one have in common.
+    `shared` is the least share of runs of words that two of the documents have in common.
     """
 
     documents: list[Document]
@@ -185,6 +187,19 @@ class Link(Reply):
     target: str
     document_id: int | None
     title: str | None
+
+
+class LinksRequest(Request):
+    """A text in Markdown whose links are looked up."""
+
+    text: NoteText
+    document_id: Annotated[DocumentId | None, Field(description="The document that will have this text.")] = None
+
+
+class LinkList(Reply):
+    """The links in a text, each target once."""
+
+    links: list[Link]
 
 
 class Backlink(Reply):

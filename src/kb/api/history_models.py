@@ -140,7 +140,8 @@ class UndoStep(Reply):
 class Operation(Reply):
     """The changes of one command, request or sync round: the numbers of documents added, changed and deleted.
 
-    `at` is its time, and `jobs` the number of its jobs that are queued or running.
+    `added` includes the documents `restored` from the bin. `at` is its time, and `jobs` the number of its jobs that are
+    queued or running.
     """
 
     number: int
@@ -150,6 +151,7 @@ class Operation(Reply):
     added: int
     changed: int
     deleted: int
+    restored: int
     jobs: int
 
 

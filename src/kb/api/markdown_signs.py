@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Final
+from urllib.parse import unquote
 
 from kb.api.emphasis import emphasis_signs
 
@@ -34,6 +35,41 @@ _LINK: Final = re.compile(
 _WORDS: Final = re.compile(r"==(?=[^\s=])|(?<=[^\s=])==(?!=)|%%|\[\^[^\]\s]{1,100}\]:?")
 
 
+_EMBED: Final = re.compile(
+    r"!\[\[(?P<target>[^\[\]\n]{1,1000})\]\]|!\[[^\[\]\n]{0,500}\]\((?P<place>[^()\n]{0,1000})\)"
+)
+
+
+def plain_line(line: str) -> str:
+    """Return a line without its signs and embeds."""
+    text = _EMBED.sub(" ", line)
+    shown = replacements(text)
+    return "".join(shown.get(at, character) for at, character in enumerate(text)).lstrip("".join(BOXES.values()))
+
+
+def embed_name(line: str) -> str:
+    """Return the name of the first file that a line embeds; empty if it embeds none."""
+    embed = _EMBED.search(line)
+    target = (embed["target"] or embed["place"] or "").partition("|")[0] if embed else ""
+    target = target.partition(' "')[0]
+    return unquote(target.strip("<> ").rpartition("/")[2])
+
+
+def without_links(text: str) -> str:
+    """Return a text with the names of its [[links]] in place of the links, and without embeds."""
+    text = _EMBED.sub(" ", text)
+    pieces, at = [], 0
+    for begin, end in _wiki_signs(text):
+        pieces.append(text[at:begin])
+        at = end
+    return " ".join("".join([*pieces, text[at:]]).split())
+
+
+def addresses(text: str) -> list[range]:
+    """Return the positions of each address of a [text](address)."""
+    return [range(*link.span(2)) for link in _LINK.finditer(text)]
+
+
 def replacements(text: str) -> dict[int, str]:
     """Return the replacements of the characters of signs, by position; most are empty."""
     shown = dict.fromkeys((at for begin, end in _signs(text) for at in range(begin, end)), "")
@@ -56,6 +92,11 @@ def _signs(text: str) -> Iterator[tuple[int, int]]:
     yield from emphasis_signs(text)
     for link in _LINK.finditer(text):
         yield from (link.span(1), link.span(2))
+    yield from _wiki_signs(text)
+
+
+def _wiki_signs(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the signs of [[links]]."""
     for link in _WIKI.finditer(text):
         name, bar, alias = link[2].partition("|")
         is_size = alias.strip().replace("x", "").isdecimal()

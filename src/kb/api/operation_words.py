@@ -18,7 +18,9 @@ def describe_step(step: dict[str, Any]) -> str:
 
 
 def count_changes(operation: dict[str, Any], nothing: str = "nothing changed") -> str:
-    """Return the numbers of documents added, changed and deleted, and of jobs not done yet."""
-    parts = [f"{operation[name]} {name}" for name in ("added", "changed", "deleted") if operation[name]]
+    """Return the numbers of documents added, restored, changed and deleted, and of jobs not done yet."""
+    restored = operation.get("restored", 0)
+    numbers = {**operation, "added": operation["added"] - restored, "restored": restored}
+    parts = [f"{numbers[name]} {name}" for name in ("added", "restored", "changed", "deleted") if numbers[name]]
     parts += [f"{operation['jobs']} still queued or running"] if operation["jobs"] else []
     return ", ".join(parts) or nothing

@@ -42,10 +42,12 @@ class Setting(Reply):
 class SettingList(Reply):
     """The settings of the engine. `file` contains the saved ones.
 
-    `keyed` says whether kb requires a key; `reachable`, whether other machines may connect.
+    `keyed` says whether kb requires a key; `reachable`, whether other machines may connect. `first_key` is the file
+    with the first key while kb does not use it yet.
     """
 
     settings: list[Setting]
     file: str
     keyed: bool
     reachable: bool
+    first_key: str | None

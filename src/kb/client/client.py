@@ -398,6 +398,10 @@ class EngineClient:
         """GET /documents/{id}/links."""
         return await self._call("GET", f"documents/{document_id}/links")
 
+    async def look_up_links(self, text: str, document_id: int | None = None) -> JSON:
+        """POST /links: the links in a text that is not saved yet."""
+        return await self._call("POST", "links", json=_given(text=text, document_id=document_id))
+
     async def rename_tag(self, old: str, new: str, *, why: str | None = None) -> JSON:
         """POST /tags/rename."""
         change = {"old": old, "new": new}

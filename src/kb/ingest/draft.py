@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import file_digest, sha256
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.api.emphasis import without_emphasis
 from kb.api.errors import ModelChanged, Unreadable
 from kb.api.fields import MAX_TITLE, NOTE
+from kb.api.markdown_signs import embed_name, plain_line
 from kb.api.omissions import phrase, together
 from kb.embed.protocol import Embedder
 from kb.formats.readers.front_matter import fact_of, front_matter
@@ -202,10 +202,14 @@ def embedded_contents(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float
 
 
 def first_line(text: str) -> str:
-    """Return the first line with words, without Markdown marks and at most as long as a title."""
+    """Return the first line with words, without Markdown marks and at most as long as a title.
+
+    If there are only embedded files, it is the name of the first.
+    """
     written = islice(filter(str.strip, text.splitlines()), TITLE_LINES)
-    lines = (" ".join(UNPRINTABLE.sub(" ", line[: 10 * TITLE_CHARS]).split()) for line in written)
-    line = next(filter(None, (MARKS.sub("", without_emphasis(line)) for line in lines)), "(untitled)")
+    lines = [" ".join(UNPRINTABLE.sub(" ", line[: 10 * TITLE_CHARS]).split()) for line in written]
+    shown = (MARKS.sub("", " ".join(plain_line(line).split())) for line in lines)
+    line = next(filter(None, chain(shown, map(embed_name, lines))), "(untitled)")
     return line if len(line) <= TITLE_CHARS else line[:TITLE_CHARS].rsplit(" ", 1)[0] + "…"
 
 

@@ -52,6 +52,9 @@ MOST_OF_LINE: Final = 300
 MOST_BEFORE: Final = 150
 """The maximum length of a line around a link, and of the part before the link."""
 
+LONGEST_WORD: Final = 40
+"""The length of a word that is never cut at the end of such a line."""
+
 
 class Link(NamedTuple):
     """A link: its target as written, the key by which documents are found, and its place in characters.
@@ -139,10 +142,15 @@ def links_in(text: str) -> list[Link]:
 
 
 def line_at(text: str, place: int) -> str:
-    """Return the line at a place in a text, or the part of a long line around it."""
-    start = max(text.rfind("\n", 0, place) + 1, place - MOST_BEFORE)
-    end = text.find("\n", place)
-    return text[start : min(len(text) if end < 0 else end, start + MOST_OF_LINE)].strip()
+    """Return the line at a place in a text, or the words of a long line around it, with … where others are left out."""
+    begin, stop = text.rfind("\n", 0, place) + 1, text.find("\n", place)
+    start, stop = max(begin, place - MOST_BEFORE), len(text) if stop < 0 else stop
+    if start > begin:
+        start = text.find(" ", start, start + LONGEST_WORD) + 1 or start
+    end = min(stop, start + MOST_OF_LINE)
+    if end < stop:
+        end = max(text.rfind(" ", end - LONGEST_WORD, end), 0) or end
+    return f"{'… ' if start > begin else ''}{text[start:end].strip()}{' …' if end < stop else ''}"
 
 
 def _parse(match: re.Match[str]) -> Link | None:

@@ -100,7 +100,13 @@ class LiveSettings:
             file=str(self.settings.data_dir / SAVED),
             keyed=self.settings.has_key,
             reachable=is_reachable(self._environment),
+            first_key=self._first_key(),
         )
+
+    def _first_key(self) -> str | None:
+        """Return the file with the first key if kb uses it only from its next start."""
+        file = self.settings.data_dir / FIRST_KEY
+        return str(file) if not self.settings.has_key and file.is_file() else None
 
     def change(self, change: SettingsChange) -> SettingList:
         """Save new values, and restart the parts that use them; return the new state.

@@ -23,6 +23,8 @@ from kb.api.document_models import (
     DocumentText,
     DocumentWithChunks,
     Link,
+    LinkList,
+    LinksRequest,
     Move,
     RenamedTag,
     TagBranch,
@@ -74,7 +76,7 @@ from kb.routes.dependencies import (
     turn,
 )
 from kb.routes.problems import links_to_document, problems
-from kb.routes.request_limits import check_tags
+from kb.routes.request_limits import check_note, check_tags
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
 from kb.store.protocol import Transaction
@@ -263,6 +265,19 @@ def get_links(document_id: Id, services: ServicesDep) -> DocumentLinks:
         linked_from_count=count,
         complete=complete,
     )
+
+
+@router.post("/links", tags=["documents"], summary="Look up links", dependencies=[READ], responses=problems(404, 413))
+def look_up_links(request: LinksRequest, services: ServicesDep) -> LinkList:
+    """Return the links in a Markdown text that kb does not have yet, and the documents that they lead to.
+
+    With `document_id`, kb resolves them as links of this document.
+    """
+    check_note(request.text, services.settings)
+    with services.store.view() as tx:
+        document = None if request.document_id is None else existing_document(tx, request.document_id)
+        links = tx.links.in_text(request.text, document)
+    return LinkList(links=[Link(**link._asdict()) for link in links])
 
 
 @router.get(

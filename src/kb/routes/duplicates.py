@@ -38,10 +38,11 @@ class DuplicatesQuery(QueryModel):
 
 @router.get("/duplicates", summary="Find duplicates", dependencies=[READ, TURN])
 def find_duplicates(services: ServicesDep, query: Annotated[DuplicatesQuery, Query()]) -> DuplicateList:
-    """Return groups of documents with the same content or with nearly the same text, newest first.
+    """Return groups of documents with the same content, newest first, or with nearly the same text, most alike first.
 
-    Documents inside others, such as attachments, do not count. With `near`, kb compares documents for about a second
-    per page, so that a page may be empty although others follow.
+    Documents inside others, such as attachments, do not count. With `near`, every two documents of a group are alike,
+    and a document may be in several groups; kb compares documents for about a second per page, so that a page may be
+    empty although others follow.
     """
     with services.store.view() as tx:
         if query.kind == "same":

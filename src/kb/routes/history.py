@@ -258,6 +258,7 @@ def operation_model(tx: Transaction, operation: rows.Operation) -> Operation:
         added=counts.added,
         changed=counts.changed,
         deleted=counts.deleted,
+        restored=counts.restored,
         jobs=len(jobs),
     )
 

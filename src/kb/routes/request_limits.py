@@ -26,7 +26,7 @@ def most_bytes(settings: Settings, prefix: str, path: str, is_form: bool) -> int
     """Return the maximum size in bytes of a body sent to `path`."""
     if path == f"{prefix}/jobs" and is_form:
         return settings.max_upload_mb << 20
-    if path == f"{prefix}/jobs" or path.startswith(f"{prefix}/notes/"):
+    if path in (f"{prefix}/jobs", f"{prefix}/links") or path.startswith(f"{prefix}/notes/"):
         return SMALL_BODY + settings.max_note_chars * BYTES_OF_CHARACTER
     return SMALL_BODY + FILTERS * MAX_TAGS * MAX_TAG_CHARS
 

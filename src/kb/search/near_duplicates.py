@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -28,6 +30,9 @@ NEIGHBOURS: Final = 8
 BEGINNING: Final = 32
 """The number of passages of a document that are compared."""
 
+MOST_TOGETHER: Final = 50
+"""The maximum number of documents of a group, each compared with every other one."""
+
 PAGE: Final = 50
 SECONDS: Final = 1.0
 """The time after which a page of results ends, even if it is empty."""
@@ -35,7 +40,7 @@ SECONDS: Final = 1.0
 
 @dataclass(slots=True)
 class NearGroup:
-    """Near duplicates, and the least share that the first has in common with another one."""
+    """Near duplicates, and the least share that two of them have in common."""
 
     documents: list[Document]
     shared: float
@@ -59,7 +64,8 @@ class _Texts:
 
     def shared(self, one: int, other: int) -> float:
         a, b = self.of(one), self.of(other)
-        return len(a & b) / max(len(a | b), 1)
+        both = len(a & b)
+        return both / max(len(a) + len(b) - both, 1)
 
     def of(self, document_id: int) -> frozenset[int]:
         if document_id not in self.runs:
@@ -78,10 +84,10 @@ def scan(tx: Transaction, cursor: str | None, limit: int, seconds: float = SECON
         shares |= _near(tx, page, texts)
         compared += len(page)
         if len(page) < PAGE:
-            return Scan(_groups(tx, shares), compared, None)
+            return Scan(_groups(texts, shares), compared, None)
         cursor = cursor_after(page[-1])
         if len(shares) >= limit or time.monotonic() > ends:
-            return Scan(_groups(tx, shares), compared, cursor)
+            return Scan(_groups(texts, shares), compared, cursor)
 
 
 def _near(tx: Transaction, page: Sequence[Document], texts: _Texts) -> dict[tuple[int, int], float]:
@@ -127,26 +133,37 @@ def _probes(tx: Transaction, document_ids: Sequence[int]) -> dict[int, int]:
     }
 
 
-def _groups(tx: Transaction, shares: dict[tuple[int, int], float]) -> list[NearGroup]:
-    """Return the connected near duplicates as groups, the group with the newest document first."""
-    leader = dict[int, int]()
+def _groups(texts: _Texts, shares: dict[tuple[int, int], float]) -> list[NearGroup]:
+    """Return groups in which every two documents are near duplicates, the most alike first.
 
-    def root(document_id: int) -> int:
-        while leader.setdefault(document_id, document_id) != document_id:
-            document_id = leader[document_id]
-        return document_id
+    A document may be in several groups: if A and B are near duplicates, and B and C, A and C may differ.
+    """
 
-    for older, newer in shares:
-        one, other = sorted((root(older), root(newer)))
-        leader[other] = one
-    members = dict[int, list[int]]()
-    for document_id in sorted(leader):
-        members.setdefault(root(document_id), []).append(document_id)
-    groups = [
-        NearGroup(
-            [document for each in ids if (document := tx.documents.get(each))],
-            min(share for pair, share in shares.items() if pair[0] in ids),
-        )
-        for ids in members.values()
-    ]
-    return sorted(groups, key=lambda group: -group.documents[-1].id)
+    def fits(document_id: int, group: Sequence[int]) -> bool:
+        return len(group) < MOST_TOGETHER and all(share(document_id, other) >= SHARED for other in group)
+
+    def share(one: int, other: int) -> float:
+        pair = min(one, other), max(one, other)
+        if pair not in shares:
+            shares[pair] = texts.shared(*pair)
+        return shares[pair]
+
+    groups, of = list[list[int]](), defaultdict[int, list[list[int]]](list)
+    for older, newer in sorted(shares):
+        if any(newer in group for group in of[older]):
+            continue
+        for one, other in ((older, newer), (newer, older)):
+            if group := next((group for group in of[one] if fits(other, group)), None):
+                group.append(other)
+                of[other].append(group)
+                break
+        else:
+            groups.append(group := [older, newer])
+            of[older].append(group)
+            of[newer].append(group)
+    near = [_group(texts.tx, sorted(ids), min(share(*pair) for pair in combinations(ids, 2))) for ids in groups]
+    return sorted(near, key=lambda group: (-group.shared, -group.documents[-1].id))
+
+
+def _group(tx: Transaction, ids: Sequence[int], shared: float) -> NearGroup:
+    return NearGroup([document for each in ids if (document := tx.documents.get(each))], shared)

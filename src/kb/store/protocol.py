@@ -189,6 +189,9 @@ class Links(Protocol):
     def outgoing(self, document: Document, limit: Limit | None = None) -> list[OutgoingLink]:
         """Return the links in a document, in order. Web addresses that kb does not hold are left out."""
 
+    def in_text(self, text: str, document: Document | None, limit: Limit | None = None) -> list[OutgoingLink]:
+        """Return the links in a text that a document, or else a new note, will have."""
+
     def incoming(self, document: Document, most: int, limit: Limit | None = None) -> tuple[list[Backlink], int]:
         """Return the first `most` documents with a link to a document, and the number of all of them."""
 

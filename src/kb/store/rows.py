@@ -366,11 +366,15 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class OperationCounts:
-    """The numbers of documents that an operation added, changed and deleted."""
+    """The numbers of documents that an operation added, changed, deleted and restored.
+
+    `added` includes restored documents.
+    """
 
     added: int
     changed: int
     deleted: int
+    restored: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ STATES: Final = ("queued", "running", "failed", "done")
 async def add(request: Request, visit: Visit) -> Response:
     """Add files: one per request of the script, or all files of a form."""
     if request.method != "POST":
-        await visit.require()
+        await visit.require_writing()
         return render(request, "add.html", refused=[])
     form = await visit.form(request, files=MAX_FILES)
     tags = split_tags(str(form.get("tags", "")))

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from kb.api.errors import Invalid, KbError, NotFound, Unauthorized
 from kb.api.job_errors import remedy_for
 from kb.web.document_html import Row, plain
-from kb.web.documents import documents_asked, folder_of_file, number_in, split_tags
+from kb.web.documents import documents_asked, folder_of_file, linking_documents, number_in, split_tags, told_of
 from kb.web.notices import one_operation, place_in
 from kb.web.pages import count, redirect, render
 from kb.web.sessions import Notice, Visit
@@ -49,29 +49,45 @@ async def many(request: Request, visit: Visit) -> Response:
     """Change the selected rows of a list, or all rows that match its filters."""
     form = await visit.form(request)
     act, back = wanted(form), place_in(form)
+    if not act:
+        return redirect(visit, back)
     if act not in DONE:
         raise Invalid("act: choose an action for the selected rows.")
     ids = await chosen(visit, form, act)
-    if act == "delete" and form.get("sure") != "1" and (synced := await synced_files(visit, ids)):
-        where, seen = str(form.get("where", "")), str(form.get("seen", ""))
-        is_all = form.get("all") == "1" and "found" not in form
-        return render(
-            request, "delete_many.html", ids=ids, synced=synced, back=back, is_all=is_all, where=where, seen=seen
-        )
+    kept = number_in(str(form.get("keep", "")))
+    linking = await links_lost(visit, ids, kept) if act == "delete" else []
+    if act == "delete" and form.get("sure") != "1":
+        synced = await synced_files(visit, ids)
+        if synced or (linking and kept is not None):
+            shown: Row = {"ids": ids, "synced": synced, "linking": linking, "kept": kept, "back": back}
+            shown |= {"where": str(form.get("where", "")), "seen": str(form.get("seen", ""))}
+            shown["is_all"] = form.get("all") == "1" and "found" not in form
+            return render(request, "delete_many.html", **shown)
     if act in OF_JOBS:  # nothing to undo: they change no document
         visit.leave_notice(Notice(told(act, await carry_out(ids, await action(visit, act, form)))))
         return redirect(visit, back)
     async with one_operation(visit, back) as outcome:
-        outcome.text = told(act, await carry_out(ids, await action(visit, act, form)))
+        outcome.text = told(act, await carry_out(ids, await action(visit, act, form))) + told_of(linking, "them")
     return redirect(visit, back)
 
 
+async def links_lost(visit: Visit, ids: list[int], kept: int | None) -> list[Row]:
+    """Return the documents that lose links when others are deleted, of which a copy may be kept."""
+    copy = await visit.engine.document(kept, chunks=1) if kept is not None else None
+    return await linking_documents(visit, ids, copy)
+
+
 def wanted(form: FormData) -> str:
-    """Return the action of a form; Enter in a field sends none, so the field decides."""
+    """Return the action of a form; empty if it has none, as Enter on a check box sends it.
+
+    Enter in a field also sends none, so the field decides.
+    """
     act = str(form.get("act", ""))
     if act:
         return act
-    return "move" if str(form.get("folder", "")).strip() else "retag"
+    if str(form.get("folder", "")).strip():
+        return "move"
+    return "retag" if any(str(form.get(name, "")).strip() for name in ("add", "remove")) else ""
 
 
 async def chosen(visit: Visit, form: FormData, act: str) -> list[int]:

@@ -2,26 +2,63 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from kb.api.errors import KbError, Unauthorized
 from kb.api.operation_words import count_changes, describe_step
 from kb.web.document_html import Row, plain
+from kb.web.history import tag_words
 from kb.web.notices import place_in
-from kb.web.pages import later_page, redirect, render
+from kb.web.pages import count, later_page, redirect, render
 from kb.web.sessions import Notice, Visit
 
 PAGE: Final = 30
 SHOWN: Final = 200
+NAMED: Final = 3
+"""The number of documents that the list names for each operation."""
+
+PLANNED: Final = 20
+"""If an operation changed more documents, the list neither names them nor checks whether anything is left to undo."""
 
 
 async def changes(request: Request, visit: Visit) -> Response:
     """List the operations that can be undone, newest first."""
     page = await visit.engine.operations(limit=PAGE, cursor=request.query_params.get("cursor") or None)
-    operations = list(map(operation_row, page["operations"]))
+    operations = await asyncio.gather(*(listed(visit, operation) for operation in page["operations"]))
     return render(request, "changes.html", operations=operations, later=later_page(page))
+
+
+async def listed(visit: Visit, operation: Row) -> Row:
+    """Return an operation for the list, with the titles of some documents, and whether it can be undone."""
+    row = operation_row(operation)
+    total = sum(operation[name] for name in ("added", "changed", "deleted"))
+    if visit.right == "read" or total > PLANNED:
+        return row
+    try:
+        steps = (await visit.engine.undo(operation=operation["number"], dry_run=True))["steps"]
+        about: Row = {"titles": [plain(step["title"], 80) or "Untitled" for step in steps[:NAMED]]}
+        about["more"] = len(steps) - len(about["titles"])
+        about["is_left"] = bool(operation["jobs"]) or any(not step["skipped"] for step in steps)
+        if steps and all(step["action"] == "retag" and step["version"] for step in steps):
+            about["what"] = await tag_change(visit, steps) or row["what"]
+    except Unauthorized:
+        raise
+    except KbError:  # the operation was undone or forgotten in the meantime
+        return row
+    return row | about
+
+
+async def tag_change(visit: Visit, steps: list[Row]) -> str:
+    """Return the change of tags that the first of these steps undoes, in words; empty if other changes followed."""
+    first = steps[0]
+    former = await visit.engine.version(first["document_id"], first["version"])
+    following = await visit.engine.version(first["document_id"], first["version"] + 1)
+    change = tag_words(former["tags"], following["tags"])
+    return f"{change} in {count(len(steps), 'document')}" if change else ""
 
 
 async def change(request: Request, visit: Visit) -> Response:
@@ -63,4 +100,4 @@ def show(request: Request, undone: Row) -> Response:
 
 def operation_row(row: Row) -> Row:
     by = " · ".join(plain(row[name], 80) for name in ("by", "client") if row[name])
-    return {**row, "by": by, "what": count_changes(row, "nothing")}
+    return {**row, "by": by, "what": count_changes(row, "nothing"), "titles": [], "more": 0, "is_left": True}

@@ -6,13 +6,15 @@ import asyncio
 import re
 import socket
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -20,12 +22,13 @@ from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.api.markdown_signs import MARKDOWN
+from kb.api.tag_tree import tags_above
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
 from kb.web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
 from kb.web.markdown_links import PICTURES
 from kb.web.marking import matched
 from kb.web.notices import one_operation, place_in
-from kb.web.pages import kind, language_asked, later_page, redirect, render
+from kb.web.pages import count, kind, language_asked, later_page, redirect, render
 from kb.web.search import document_row, place
 from kb.web.sessions import Visit
 from kb.web.surroundings import surroundings
@@ -37,9 +40,16 @@ MOST_OUTLINED: Final = 600
 """If a document has more chunks, the outline only covers the visible ones."""
 
 PAGE: Final = 50
+COUNTED: Final = 500
+"""Number of documents of a filtered list whose tags are counted."""
+
+MOST_TAGS: Final = 60
 FOUND: Final = 20
 SIMILAR: Final = 5
 BACKLINKS: Final = 50
+LOOKED_AT: Final = 100
+"""Number of documents whose links are looked up before a deletion."""
+
 DISK_SECONDS: Final = 0.5
 """The time limit for looking at a folder: its disk may be away."""
 
@@ -65,12 +75,13 @@ async def browse(request: Request, visit: Visit) -> Response:
     params = request.query_params
     asked = documents_asked(params)
     cursor = params.get("cursor") or None
+    pairs = [(name, value) for name, value in params.multi_items() if name != "cursor" and value]
+    active = active_filters(pairs)
     page, status, tags = await asyncio.gather(
         visit.engine.documents(**asked, limit=PAGE, cursor=cursor, total="true"),
         visit.engine.status(),
-        visit.engine.tags(),
+        tags_within(visit, asked) if active else all_tags(visit),
     )
-    pairs = [(name, value) for name, value in params.multi_items() if name != "cursor"]
     return render(
         request,
         "documents.html",
@@ -79,11 +90,30 @@ async def browse(request: Request, visit: Visit) -> Response:
         later=later_page(page, *pairs),
         is_later=bool(cursor),
         where=urlencode(pairs),
-        active=active_filters(pairs),
+        active=active,
         asked=asked,
         status=status,
-        tags=sorted(tags["tags"], key=lambda count: -count["branch"])[:60],
+        tags=[
+            row | {"query": urlencode([*pairs, ("tag", row["tag"])])} for row in tags if row["tag"] not in asked["tag"]
+        ],
     )
+
+
+async def all_tags(visit: Visit) -> list[Row]:
+    """Return the most used tags with their numbers of documents."""
+    return sorted((await visit.engine.tags())["tags"], key=lambda row: -row["branch"])[:MOST_TAGS]
+
+
+async def tags_within(visit: Visit, asked: dict[str, Any]) -> list[Row]:
+    """Return the tags that divide a filtered list, each with its number of documents; None in a long list."""
+    page = await visit.engine.documents(**asked, limit=COUNTED)
+    rows, is_whole = page["documents"], page["next_cursor"] is None
+    counts = Counter(each for row in rows for each in {each for tag in row["tags"] for each in (tag, *tags_above(tag))})
+    return [
+        {"tag": tag, "branch": number if is_whole else None}
+        for tag, number in counts.most_common()
+        if number < len(rows) or not is_whole
+    ][:MOST_TAGS]
 
 
 def active_filters(pairs: Sequence[tuple[str, str]]) -> list[Row]:
@@ -132,6 +162,7 @@ async def document(request: Request, visit: Visit) -> Response:
     words = matched(here["text"], here["highlights"]) if here else set()
     end, links = start + len(chunks), await visit.engine.links(document_id)
     about = await surroundings(visit, shown, links)
+    about = replace(about, may_write=visit.right != "read")
     file, vault_link = await local_file(visit, shown)
     return render(
         request,
@@ -140,7 +171,14 @@ async def document(request: Request, visit: Visit) -> Response:
         tags=shown["tags"],
         text=await asyncio.to_thread(body, shown["doc_type"], chunks, hit, words, about),
         outline=outline(await _every(visit, document_id, chunks, count)),
-        found=[{"index": chunk["index"], "place": place(chunk["place"])} for chunk in hits],
+        found=[
+            {
+                "index": chunk["index"],
+                "place": place(chunk["place"]),
+                "snippet": snippet(shown["doc_type"], chunk["text"], chunk["highlights"]),
+            }
+            for chunk in hits
+        ],
         hit=hit,
         query=query,
         neighbours=neighbours(hits, hit),
@@ -368,11 +406,44 @@ async def delete(request: Request, visit: Visit) -> Response:
             title = plain(shown["title"], 200) or f"Document {document_id}"
             path, back = plain(shown["source_path"], 500), place_in(form)
             return render(request, "delete.html", id=document_id, title=title, path=path, folder=folder, back=back)
-    back = place_in(form, "bin")
+    back, linking = place_in(form, "bin"), await linking_documents(visit, [document_id])
     async with one_operation(visit, back) as outcome:
         deleted = await visit.engine.delete_document(document_id, leave_out=form.get("leave_out") == "1")
-        outcome.text = f"Deleted “{plain(deleted['title'], 100) or 'Untitled'}”."
+        outcome.text = f"Deleted “{plain(deleted['title'], 100) or 'Untitled'}”.{told_of(linking, 'it')}"
     return redirect(visit, back)
+
+
+async def linking_documents(visit: Visit, ids: Sequence[int], kept: Row | None = None) -> list[Row]:
+    """Return the documents with links that lead nowhere when other documents are deleted.
+
+    Args:
+        visit: the visit.
+        ids: the documents to delete; of more than `LOOKED_AT`, only the first ones count.
+        kept: a document with the same content that stays: links by a name that it also has then lead to it.
+    """
+    gone, found = set(ids), dict[int, Row]()
+    for document_id in ids[:LOOKED_AT]:
+        try:
+            linked_from = (await visit.engine.links(document_id))["linked_from"]
+        except NotFound:
+            continue
+        found |= {row["document_id"]: row for row in linked_from if row["document_id"] not in gone}
+    if kept:
+        found = {number: row for number, row in found.items() if await loses_links(visit, number, ids, kept)}
+    return [backlink(row) for row in found.values()]
+
+
+async def loses_links(visit: Visit, document_id: int, ids: Sequence[int], kept: Row) -> bool:
+    """Return whether a document links to some of these documents by more than a name that `kept` also has."""
+    name = (kept["source_path"] or kept["title"]).rpartition("/")[2].casefold()
+    links = (await visit.engine.links(document_id))["links"]
+    targets = (unquote(link["target"].partition("#")[0]).casefold() for link in links if link["document_id"] in ids)
+    return any(target not in (name, name.removesuffix(".md")) for target in targets)
+
+
+def told_of(linking: Sequence[Row], what: str) -> str:
+    """Return the number of documents that had links to `what`, in words."""
+    return f" {count(len(linking), 'document')} had links to {what}." if linking else ""
 
 
 async def synced_folder(visit: Visit, shown: Row) -> Row | None:

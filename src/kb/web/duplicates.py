@@ -9,9 +9,10 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from kb.api.duplicate_words import describe_shared
 from kb.web.document_html import Row, plain
 from kb.web.documents import number_in
-from kb.web.history import shortened
+from kb.web.history import shortened, without_beginning
 from kb.web.pages import later_page, render
 from kb.web.search import document_row
 from kb.web.sessions import Visit
@@ -49,12 +50,14 @@ async def found(visit: Visit, kind: str, cursor: str | None) -> Row:
         more["groups"] = page["groups"] + more["groups"]
         more["compared"] += page["compared"]
         page = more
+    page["groups"].sort(key=lambda group: -(group["shared"] or 0))
     return page
 
 
 def group_row(group: Row) -> Row:
     """Return a group for the list; every document but the first can be compared with the first."""
-    return {**group, "documents": [document_row(document) for document in group["documents"]]}
+    documents = [document_row(document) for document in group["documents"]]
+    return {**group, "documents": documents, "have": describe_shared(group["total"], group["shared"])}
 
 
 async def compare(request: Request, visit: Visit) -> Response:
@@ -64,12 +67,21 @@ async def compare(request: Request, visit: Visit) -> Response:
         visit.engine.compare(*ids), *(visit.engine.document(number, chunks=1) for number in ids)
     )
     is_whole = request.query_params.get("whole") == "1"
+    changes = without_beginning(difference["changes"])
     return render(
         request,
         "compare.html",
         documents=[document_row(document) for document in shown],
         titles=[plain(document["title"], 200) or "Untitled" for document in shown],
-        changes=difference["changes"] if is_whole else list(shortened(difference["changes"])),
+        fields=different_fields(*shown),
+        changes=changes if is_whole else list(shortened(changes)),
         is_whole=is_whole,
         is_same=all(change["kind"] == "equal" for change in difference["changes"]),
     )
+
+
+def different_fields(one: Row, other: Row) -> list[tuple[str, str, str]]:
+    """Return the fields with different values, which may come from front matter: their names and both values."""
+    pairs = [("Title", one["title"], other["title"]), ("Date", one["date"], other["date"])]
+    pairs.append(("Tags", ", ".join(sorted(one["tags"])), ", ".join(sorted(other["tags"]))))
+    return [(name, plain(a or "", 400), plain(b or "", 400)) for name, a, b in pairs if (a or "") != (b or "")]

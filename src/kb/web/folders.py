@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 from typing import Final
 
@@ -18,8 +17,7 @@ MAX_PATH: Final = 500
 
 async def folders(request: Request, visit: Visit) -> Response:
     """List the watched folders, and the folders that were synced by a command."""
-    known, own = await asyncio.gather(visit.engine.folders(), visit.engine.own_rights())
-    rows = list(map(folder_row, known["folders"]))
+    rows = list(map(folder_row, (await visit.engine.folders())["folders"]))
     watched = [row for row in rows if row["watch"]]
     return render(
         request,
@@ -27,7 +25,6 @@ async def folders(request: Request, visit: Visit) -> Response:
         watched=watched,
         others=[row for row in rows if not row["watch"]],
         is_busy=any(map(is_busy, watched)),
-        may_write=own["right"] != "read",
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import dropwhile, groupby
 from typing import Final
 
 from starlette.requests import Request
@@ -13,6 +14,7 @@ from starlette.responses import Response
 from kb.api.errors import HistoryGone, Invalid, NotInBin, Occupied
 from kb.web.document_html import Row, plain
 from kb.web.documents import number_in
+from kb.web.notices import one_operation
 from kb.web.pages import later_page, redirect, render
 from kb.web.search import document_row
 from kb.web.sessions import Visit
@@ -20,6 +22,7 @@ from kb.web.sessions import Visit
 CONTEXT: Final = 160
 """Number of unchanged characters shown around a change."""
 
+BLANK_LINES: Final = re.compile(r"\A\s*\n")
 PAGE: Final = 50
 
 BIN_PAGE: Final = 35
@@ -29,7 +32,9 @@ BIN_PAGE: Final = 35
 async def versions(request: Request, visit: Visit) -> Response:
     document_id = request.path_params["id"]
     page = await visit.engine.history(document_id, limit=PAGE, cursor=request.query_params.get("cursor") or None)
-    rows = [version_row(version) for version in page["versions"]]
+    found = page["versions"]
+    pairs = zip(found, [*found[1:], None], strict=True)
+    rows = [version_row(row) | {"what": change_words(row, former)} for row, former in pairs]
     return render(
         request,
         "history.html",
@@ -45,24 +50,52 @@ async def version(request: Request, visit: Visit) -> Response:
     document_id, number = request.path_params["id"], request.path_params["number"]
     former = await visit.engine.version(document_id, number)
     difference = await visit.engine.diff(document_id, number)
-    changes = (
-        list(shortened(difference["changes"])) if request.query_params.get("whole") != "1" else difference["changes"]
-    )
+    changes = without_beginning(difference["changes"])
+    is_whole = request.query_params.get("whole") == "1"
     return render(
         request,
         "version.html",
         id=document_id,
         former=version_row(former),
-        changes=changes,
+        changes=changes if is_whole else list(shortened(changes)),
         newest=difference["end"],
         is_same=all(change["kind"] == "equal" for change in difference["changes"]),
     )
+
+
+def change_words(row: Row, before: Row | None) -> str:
+    """Return the changes of a version since the version before it, if that is on the same page, in words."""
+    if row["number"] == 1:
+        return "added"
+    if before is None:
+        return ""
+    parts = ["restored from the bin"] if before["until"] < row["at"] else []
+    parts += ["text changed"] if row["content_hash"] != before["content_hash"] else []
+    parts += ["title changed"] if row["title"] != before["title"] else []
+    parts += ["moved"] if row["source_path"] != before["source_path"] else []
+    tags = tag_words(before["tags"], row["tags"])
+    return ", ".join([*parts, *([tags] if tags else [])])
+
+
+def tag_words(before: Sequence[str], after: Sequence[str]) -> str:
+    """Return a change of tags in words; empty if they are the same."""
+    parts = [("added", sorted({*after} - {*before})), ("removed", sorted({*before} - {*after}))]
+    changes = [
+        f"{does} {'tag' if len(tags) == 1 else 'tags'} {plain(', '.join(tags), 200)}" for does, tags in parts if tags
+    ]
+    return ", ".join(changes)
 
 
 def version_row(row: Row) -> Row:
     by = " · ".join(plain(row[name], 80) for name in ("by", "client") if row[name])
     title, path = plain(row["title"], 200) or "Untitled", plain(row["source_path"] or "", 300)
     return {**row, "title": title, "path": path, "by": by, "why": plain(row["why"] or "", 300)}
+
+
+def without_beginning(changes: Sequence[Row]) -> list[Row]:
+    """Return the changes without the blank lines at the beginning. They replace the front matter."""
+    begun = list(dropwhile(lambda change: not change["text"].strip(), changes))
+    return [{**begun[0], "text": BLANK_LINES.sub("", begun[0]["text"])}, *begun[1:]] if begun else list(changes)
 
 
 def shortened(changes: Sequence[Row]) -> Iterator[Row]:
@@ -85,8 +118,11 @@ async def revert(request: Request, visit: Visit) -> Response:
     number = number_in(str(form.get("version", "")))
     if number is None:
         raise Invalid("version: this document has no such version.")
-    await visit.engine.revert(document_id, number)
-    return redirect(visit, f"d/{document_id}")
+    back = f"d/{document_id}"
+    async with one_operation(visit, back) as outcome:
+        await visit.engine.revert(document_id, number)
+        outcome.text = f"Restored version {number}."
+    return redirect(visit, back)
 
 
 async def binned(request: Request, visit: Visit) -> Response:
@@ -101,8 +137,11 @@ async def binned(request: Request, visit: Visit) -> Response:
 async def restore(request: Request, visit: Visit) -> Response:
     await visit.form(request)
     document_id = request.path_params["id"]
+    back = f"d/{document_id}"
     try:
-        await visit.engine.restore(document_id)
+        async with one_operation(visit, back) as outcome:
+            restored = await visit.engine.restore(document_id)
+            outcome.text = f"Restored “{plain(restored['title'], 100) or 'Untitled'}”."
     except (Occupied, NotInBin, HistoryGone) as error:
         return render(
             request,
@@ -113,7 +152,7 @@ async def restore(request: Request, visit: Visit) -> Response:
             status=error.status,
             present=error.extra.get("document_id"),
         )
-    return redirect(visit, f"d/{document_id}")
+    return redirect(visit, back)
 
 
 async def purge(request: Request, visit: Visit) -> Response:

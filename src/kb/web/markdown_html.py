@@ -133,6 +133,8 @@ def _wiki(token: Token, env: EnvType) -> str:
     if not token.meta["is_linked"] and (address := about.address(target)):
         return Markup('<a href="{}">{}</a>').format(address, label)
     if about.is_broken(target):
+        if not token.meta["is_linked"] and (address := about.new_note(target)):
+            return Markup('<a class="missing" href="{}" title="Write this note">{}</a>').format(address, label)
         return Markup('<span class="missing" title="kb has no such document">{}</span>').format(label)
     return Markup('<span class="wiki">{}</span>').format(label)
 

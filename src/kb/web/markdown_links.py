@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Final, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp", ".svg")
 """Suffixes of the pictures that browsers show."""
+
+FILES: Final = (*PICTURES, ".pdf", ".canvas", ".mp3", ".mp4", ".docx", ".xlsx", ".pptx", ".csv", ".zip")
+"""Suffixes of files that are not notes, so that kb does not offer to write them."""
 
 WEB: Final = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
@@ -37,6 +41,7 @@ class Surroundings:
         part: the part of the page that the text is, to keep ids apart; the page's own text has none.
         level: the level of its highest headings on the page.
         beginning: the beginning of the file, if kb took its front matter out of the text.
+        may_write: whether the reader may write the notes that links without a document name.
     """
 
     root: str = "./"
@@ -47,12 +52,20 @@ class Surroundings:
     part: str = ""
     level: int = 2
     beginning: str = ""
+    may_write: bool = False
 
     def destination(self, target: str) -> Destination | None:
         """Return the document that a target leads to."""
         if named := _DOCUMENT.match(target):
             return Destination(int(named[1]), "")
         return next(filter(None, map(self.links.get, _forms(target))), None)
+
+    def new_note(self, target: str) -> str | None:
+        """Return the address where the reader can write the note that a broken [[link]] names; None for a file."""
+        name = target.partition("#")[0].rpartition("/")[2].removesuffix(".md").strip()
+        if not self.may_write or not name or PurePosixPath(name).suffix.lower() in FILES:
+            return None
+        return f"{self.root}new?{urlencode({'title': name})}"
 
     def is_broken(self, target: str) -> bool:
         """Return whether a target certainly leads to no document."""

@@ -14,14 +14,17 @@ from kb.api.errors import Changed, Invalid, KbError, NotANote, NotFound, Unautho
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web.document_html import Row
-from kb.web.documents import split_tags
+from kb.web.documents import number_in, split_tags
 from kb.web.forms import BYTES_OF_CHARACTER
 from kb.web.markdown_html import rendered
-from kb.web.markdown_links import Surroundings
 from kb.web.pages import redirect, render
 from kb.web.sessions import Notice, Visit
+from kb.web.surroundings import surroundings_of_text
 
 WAIT_SECONDS = 20
+PREVIEWED: Final = 200_000
+"""The number of characters of a note that the preview shows."""
+
 DELETED: Final = (
     "Someone deleted this note while you were writing. "
     "Save your text as a new note, or restore the old note from the bin."
@@ -36,7 +39,7 @@ NOTHING: Final[Draft] = {"title": "", "tags": ""}
 
 async def new(request: Request, visit: Visit) -> Response:
     if request.method != "POST":
-        await visit.require()
+        await visit.require_writing()
         params = request.query_params
         text = "\n\n".join(filter(None, (params.get("text"), params.get("url"))))
         return _form(request, {"title": params.get("title", ""), "text": text, "tags": params.get("tags", "")})
@@ -72,6 +75,7 @@ async def edit(request: Request, visit: Visit) -> Response:
     """Edit a note; show a conflict if it has changed since."""
     note_id = request.path_params["id"]
     if request.method != "POST":
+        await visit.require_writing()
         note = await note_with(visit, note_id)
         return _form(request, as_draft(note), as_draft(note), note_id, note["content_hash"])
     form = await note_form(request, visit)
@@ -108,7 +112,9 @@ async def note_with(visit: Visit, note_id: int) -> Row:
 
 async def preview(request: Request, visit: Visit) -> Response:
     form = await note_form(request, visit)
-    html = await asyncio.to_thread(rendered, str(form.get("text", ""))[:200_000], Surroundings(root=visit.root))
+    text = str(form.get("text", "")).replace("\r\n", "\n")[:PREVIEWED]
+    about = await surroundings_of_text(visit, text, number_in(str(form.get("id", ""))))
+    html = await asyncio.to_thread(rendered, text, about)
     return HTMLResponse(str(html), headers=PAGE_HEADERS)
 
 

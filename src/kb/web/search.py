@@ -28,6 +28,9 @@ LIMIT: Final = 20
 COUNTED: Final = 50
 """Number of results counted for the filters."""
 
+SLIDES: Final = ("pptx", "odp")
+"""Types of documents whose pages are slides."""
+
 INSIDE: Final = re.compile(rf"{OF_JOB}\d+#")
 """The start of the path of an attachment whose message has no path."""
 
@@ -210,14 +213,14 @@ def shown(asked: SearchForm, results: Sequence[Row], every: Sequence[Row]) -> li
             **document_row(result),
             "href": href(result, result["document_id"], asked.query),
             "snippet": snippet(result["doc_type"], result["text"], result["highlights"]),
-            "place": place(result["place"]),
+            "place": place_below(result),
             "words": sorted(matched(result["text"], result["highlights"])),
             "bars": {name: scale[name](result[name]) for name in scale},
             "more": [
                 {
                     "href": href(other, result["document_id"], asked.query),
                     "snippet": snippet(result["doc_type"], other["text"], other["highlights"]),
-                    "place": place(other["place"]),
+                    "place": place(other["place"], result["doc_type"]),
                 }
                 for other in result["more"]
             ],
@@ -230,9 +233,17 @@ def href(passage: Row, document_id: int, query: str) -> str:
     return f"d/{document_id}?" + urlencode({"chunk": passage["index"], "q": query})
 
 
-def place(where: Mapping[str, Any]) -> str:
+def place_below(result: Row) -> str:
+    """Return the location of a result in words, without a heading that repeats the title; it may be empty."""
+    where, title = result["place"], plain(result["title"], 80)
+    headings = [heading for heading in where["heading"] if plain(heading, 80) != title]
+    is_only_title = where["heading"] and not headings and not where["page"]
+    return "" if is_only_title else place({**where, "heading": headings}, result["doc_type"])
+
+
+def place(where: Mapping[str, Any], doc_type: str = "") -> str:
     """Return the location of a passage in words."""
-    page = [f"page {where['page']}"] if where["page"] else []
+    page = [f"{'slide' if doc_type in SLIDES else 'page'} {where['page']}"] if where["page"] else []
     heading = [" › ".join(plain(heading, 80) for heading in where["heading"][-2:])] if where["heading"] else []
     return " · ".join(page + heading) or f"line {where['line_start']}"
 

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kb.api.errors import ForeignOrigin
+from kb.api.errors import Forbidden, ForeignOrigin
 from kb.api.fields import MAX_TAGS
 from kb.api.version_check import USER_AGENT
 from kb.asgi.body_limits import MAX_FIELD
@@ -41,6 +41,9 @@ class Session:
     """The session of a visitor, signed in with a key."""
 
     key: str
+    right: str
+    """The right of the key: `read`, `write` or `admin`."""
+
     seed: str
     """The base of its tokens; it stays the same when the id changes."""
 
@@ -92,6 +95,11 @@ class Visit:
     def token(self) -> str:
         return self._visits.token(self.session.seed if self.session else self.id)
 
+    @property
+    def right(self) -> str:
+        """The right of this visitor: without keys, everybody has all rights."""
+        return self.session.right if self.session else "admin"
+
     def engine_with(self, key: str | None) -> EngineClient:
         """Return a client that sends this key, with the address of the visitor."""
         transport = ASGITransport(self._visits.engine, self._address)
@@ -136,6 +144,17 @@ class Visit:
         """
         await self.engine.jobs(limit=1)
 
+    async def require_writing(self) -> None:
+        """Refuse a visitor whose key may not change anything, before the visitor fills in a form.
+
+        Raises:
+            Unauthorized: a key is needed.
+            Forbidden: the key may only read.
+        """
+        await self.require()
+        if self.right == "read":
+            raise Forbidden("This key may only read. To change documents, sign in with another key.")
+
     async def open_form(self, request: Request, *, field: int = MAX_FIELD, files: int = 0) -> FormData:
         """Return a form without requiring a key. Raises `ForeignOrigin` and `Invalid` like `form`."""
         token = request.headers.get("x-kb-token")
@@ -151,10 +170,10 @@ class Visit:
     def take_notice(self) -> Notice | None:
         return self._visits.take_notice(self.id)
 
-    def sign_in(self, key: str) -> None:
-        """Start a session with a new id."""
+    def sign_in(self, key: str, right: str) -> None:
+        """Start a session with a new id, for a key with this right."""
         self.sign_out()
-        self.session = Session(key, secrets.token_urlsafe(16))
+        self.session = Session(key, right, secrets.token_urlsafe(16))
         self.id = self._visits.add(self.session)
 
     def change_key(self, key: str) -> None:

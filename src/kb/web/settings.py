@@ -162,6 +162,7 @@ async def show_keys(
         keys=reply["keys"],
         is_keyed=state["keyed"],
         is_reachable=state["reachable"],
+        first_key=state["first_key"],
         made=made,
         wrong=wrong,
         sent={"name": "", "right": "read", "tags": "", "path": ""} | (sent or {}),

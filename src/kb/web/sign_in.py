@@ -23,13 +23,13 @@ async def sign_in(request: Request, visit: Visit) -> Response:
     key, place = str(form.get("key", "")).strip(), str(form.get("place", ""))
     place = place if WITHIN.fullmatch(place) else ""
     try:
-        await visit.engine_with(key if key.isascii() and key.isprintable() else "?").jobs(limit=1)
+        rights = await visit.engine_with(key if key.isascii() and key.isprintable() else "?").own_rights()
     except Unauthorized:
         wrong = "This key is not valid here. Check it and try again."
     except TooManyGuesses as error:
         wrong = error.detail
     else:
-        visit.sign_in(key)
+        visit.sign_in(key, rights["right"])
         return redirect(visit, place)
     return render(request, "sign_in.html", HTTPStatus.UNAUTHORIZED, place=place, wrong=wrong)
 

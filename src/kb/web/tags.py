@@ -78,7 +78,7 @@ async def show(
     asked = request.query_params
     edited = asked.get("edit") if edited is None else edited
     find = (asked.get("find", "") if find is None else find).strip()
-    every = (await visit.engine.tags())["tags"]
+    every = sorted((await visit.engine.tags())["tags"], key=alphabetical)
     found = [each for each in every if find.casefold() in each["tag"].casefold()]
     if edited is None:
         start = number_in(asked.get("from")) or 0
@@ -100,6 +100,11 @@ async def show(
         earlier=link(find, max(0, start - PAGE)) if start else None,
         later=link(find, start + PAGE) if start + PAGE < len(found) else None,
     )
+
+
+def alphabetical(each: Row) -> tuple[list[str], str]:
+    """Return the key that sorts tags by their levels, without regard to case."""
+    return [level.casefold() for level in each["tag"].split(SEPARATOR)], each["tag"]
 
 
 def link(find: str, start: int) -> str:

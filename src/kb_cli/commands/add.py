@@ -66,8 +66,8 @@ def add(
 
     You can run it again at any time: kb skips unchanged files, and continues an interrupted command. In folders, kb
     also skips hidden files, files that .gitignore or .kbignore list, private keys, node_modules and the like, links
-    out of the folder, archives, and pictures and sound if no extractor reads them. kb adds a file that you name
-    yourself, and the files in an archive (.zip) that you name.
+    out of the folder, archives, and sound and pictures that no extractor reads; it adds pictures that a Markdown file
+    shows. kb adds a file that you name yourself, and the files in an archive (.zip) that you name.
 
     This machine fetches web addresses, each time you add them. kb keeps the readable part of a page with its title,
     author and date, and drops menus, cookie banners and sidebars.

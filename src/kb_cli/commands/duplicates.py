@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from kb.api.duplicate_words import describe_shared
 from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call_async
@@ -18,8 +19,9 @@ def duplicates(
 ) -> int:
     """List documents with the same content or nearly the same text.
 
-    The newest come first. Attachments do not count. With --near, kb compares all documents, which takes minutes if
-    there are many. kb deletes nothing: use 'kb delete', or the web page Duplicates, which shows the differences.
+    The newest come first, with --near the most alike. Attachments do not count. With --near, kb compares all
+    documents, which takes minutes if there are many. kb deletes nothing: use 'kb delete', or the web page Duplicates,
+    which shows the differences.
     """
     groups = call_async(lambda client: find(client, "near" if near else "same"))
     if json:
@@ -33,13 +35,13 @@ def duplicates(
 
 
 async def find(client: EngineClient, kind: str) -> list[dict[str, Any]]:
-    """Return the groups of all pages."""
-    return [group async for page in client.iter_duplicates(kind) for group in page["groups"]]
+    """Return the groups of all pages; of near duplicates, the most alike first."""
+    groups = [group async for page in client.iter_duplicates(kind) for group in page["groups"]]
+    return sorted(groups, key=lambda group: -(group["shared"] or 0))
 
 
 def print_group(group: dict[str, Any]) -> None:
     """Print a group: a heading, and a line per document."""
-    shared = "the same content" if group["shared"] is None else f"at least {group['shared']:.0%} of the text in common"
-    output.print_line(f"{group['total']} documents with {shared}")
+    output.print_line(f"{group['total']} documents with {describe_shared(group['total'], group['shared'])}")
     for document in group["documents"]:
         output.print_line(f"  {document['id']}  {document['source_path'] or document['title']}")

@@ -5,13 +5,18 @@ from __future__ import annotations
 import errno
 import glob
 import os
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
+from kb.api.stream_safe import composed
 from kb.api.temporary_files import is_leftover
 from kb.folders.own_data import NOTES_MARK, is_own_data
 from kb.folders.placeholders import is_dataless, is_placeholder, name_elsewhere
@@ -51,9 +56,22 @@ BINARY_SUFFIXES: Final = {
 """Suffixes of files without text. kb skips them in folders, but sends a file that the user names."""
 
 VAULT: Final = ".obsidian"
-"""A folder with this folder in it is a vault; kb also sends its pictures, because notes show them."""
+"""A folder with this folder in it is a vault; kb also sends all of its pictures, because notes show them."""
+
+MARKDOWN: Final = {".md", ".markdown"}
+MOST_READ: Final = 4 << 20
+"""The number of bytes of a Markdown file in which kb looks for names of pictures."""
 
 PICTURES: Final = {".avif", ".bmp", ".gif", ".heic", ".jpeg", ".jpg", ".png", ".svg", ".tif", ".tiff", ".webp"}
+PICTURE_END: Final = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(PICTURES)))})\b", re.IGNORECASE)
+NAME_START: Final = re.compile(r"""[][()<>"'/\\]\s*:?\s*""")
+"""A place before the name of a picture in a link; a name may contain some of these characters."""
+
+LONGEST_NAME: Final = 800
+"""The number of characters of a name, which may have each letter as %C3%A9."""
+
+MOST_STARTS, MOST_NAMES = 8, 20_000
+"""The number of places where the same name may begin, and of names in a file."""
 
 
 @dataclass
@@ -94,17 +112,28 @@ class FileSelection:
 
     def take(self, suffixes: Collection[str]) -> None:
         """Also select the skipped files with one of these suffixes."""
-        self.files = sorted({*self.files, *(path for path in self.passed_over if path.suffix.lower() in suffixes)})
-        self.passed_over = [path for path in self.passed_over if path.suffix.lower() not in suffixes]
+        self._take({path for path in self.passed_over if path.suffix.lower() in suffixes})
+
+    def take_named_pictures(self) -> None:
+        """Also select the skipped pictures that a selected Markdown file names, because it shows them."""
+        pictures = [path for path in self.passed_over if path.suffix.lower() in PICTURES]
+        if pictures:
+            named = {name for path in self.files if path.suffix.lower() in MARKDOWN for name in _pictures_named(path)}
+            self._take({path for path in pictures if _comparable(path.name) in named})
+
+    def _take(self, taken: set[Path]) -> None:
+        if taken:
+            self.files = sorted({*self.files, *taken})
+            self.passed_over = [path for path in self.passed_over if path not in taken]
 
 
 def select_files(names: Iterable[str], exclude: Sequence[str] = (), *, follow_links: bool = False) -> FileSelection:
     """Select the files at these paths.
 
     A folder selects all files in it, a pattern all files and folders that it matches. In folders, kb skips hidden
-    files, files that are rarely wanted, and files that a `.gitignore`, a `.kbignore` or `exclude` names (in the syntax
-    of .gitignore). Unless `follow_links` is set, it also skips links to files outside. `exclude` also applies to named
-    files, relative to their folder.
+    files, files that are rarely wanted, pictures that no vault or Markdown file shows, and files that a `.gitignore`, a
+    `.kbignore` or `exclude` names (in the syntax of .gitignore). Unless `follow_links` is set, it also skips links to
+    files outside. `exclude` also applies to named files, relative to their folder.
 
     Raises:
         UsageError: a path does not exist or is not a regular file.
@@ -117,6 +146,7 @@ def select_files(names: Iterable[str], exclude: Sequence[str] = (), *, follow_li
         elif not exclude or not IgnoreRules("--exclude", path.parent, exclude).verdict(path, is_folder=False):
             selection.files.append(absolute(path))
     selection.files = list(dict.fromkeys(selection.files))
+    selection.take_named_pictures()
     return selection
 
 
@@ -265,3 +295,30 @@ def _select(path: Path, selection: FileSelection, *, is_vault: bool) -> None:
         selection.passed_over.append(path)
     else:
         selection.files.append(path)
+
+
+def _pictures_named(path: Path) -> frozenset[str]:
+    """Return the names of pictures in a Markdown file; none if it cannot be read."""
+    try:
+        state = ask(path, path.stat)
+        return ask(path, _read_names, path, state.st_mtime_ns, state.st_size)
+    except OSError:
+        return frozenset()
+
+
+@lru_cache(maxsize=100_000)
+def _read_names(path: Path, _modified: int, _size: int) -> frozenset[str]:
+    """Return the names of pictures in a Markdown file; a watched folder reads it again only after a change."""
+    with path.open("rb") as file:
+        text = file.read(MOST_READ).decode(errors="replace")
+    names = set[str]()
+    for match in islice(PICTURE_END.finditer(text), MOST_NAMES):
+        line = text[max(0, match.end() - LONGEST_NAME) : match.end()].rpartition("\n")[2]
+        starts = [start.end() for start in NAME_START.finditer(line)][-MOST_STARTS:]
+        names |= {_comparable(unquote(line[start:]).rpartition("/")[2]) for start in starts}
+    return frozenset(names)
+
+
+def _comparable(name: str) -> str:
+    """Return a file name in the form that links are compared in."""
+    return composed(name).casefold()

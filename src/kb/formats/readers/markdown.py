@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markdown_it import MarkdownIt
 
+from kb.api.markdown_signs import without_links
 from kb.formats.readers.front_matter import clean_tags, front_matter, inline_tags
 from kb.formats.text.builder import Heading, sections_under
 from kb.formats.text.encoding import decode, one_line
@@ -47,7 +48,7 @@ def read(data: bytes) -> Extracted:
     first = next((heading.title for heading in headings if heading.level == 1), None)
     inline = [tag for block in blocks for tag in inline_tags(block.text)] if front.inline_tags else []
     return Extracted(
-        front.title or first or exported.get("title") or None,
+        front.title or (first and without_links(first)) or first or exported.get("title") or None,
         text,
         sections_under(text, headings),
         tags=clean_tags([*front.tags, *inline]),

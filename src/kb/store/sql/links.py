@@ -107,16 +107,24 @@ class Links:
 
     def outgoing(self, document: Document, limit: Limit | None = None) -> list[OutgoingLink]:
         links = [Link(*row) for row in self._execute(self._sql["select_links"], {"id": document.id})]
+        return self._resolved(links, document, limit)
+
+    def in_text(self, text: str, document: Document | None, limit: Limit | None = None) -> list[OutgoingLink]:
+        return self._resolved(links_in(text), document, limit)
+
+    def _resolved(self, links: Sequence[Link], document: Document | None, limit: Limit | None) -> list[OutgoingLink]:
+        """Return the links in a document with the documents that they lead to."""
         resolver = self._resolver({link.key for link in links}, limit)
-        folder = folder_of(document.source_path)
+        folder = folder_of(document.source_path if document else None)
         found = []
         for link in links:
             to = resolver.document(link, folder)
             if to is None and is_elsewhere(link.key):
                 continue  # an address that kb does not hold is not broken
-            is_self = link.key == ""
-            title = document.title if is_self else to.title if to else None
-            found.append(OutgoingLink(link.target, document.id if is_self else to.document_id if to else None, title))
+            if link.key == "" and document:
+                found.append(OutgoingLink(link.target, document.id, document.title))
+            else:
+                found.append(OutgoingLink(link.target, to.document_id if to else None, to.title if to else None))
         return found
 
     def incoming(self, document: Document, most: int, limit: Limit | None = None) -> tuple[list[Backlink], int]:

@@ -54,18 +54,20 @@ SELECT id FROM jobs
 WHERE operation_key = :key AND status IN ('queued', 'running') AND document_id IS NULL ORDER BY id
 
 -- name: count
--- Count the documents that an operation added or restored, changed, and deleted. A gap before a version means that the
--- document was in the bin.
+-- Count the documents that an operation added or restored, changed, deleted, and restored. A gap before a version means
+-- that the document was in the bin.
 WITH made AS (
   SELECT id AS document_id, version AS number, COALESCE(updated_at, created_at) AS at FROM documents
   WHERE operation = :id
   UNION ALL SELECT document_id, number, COALESCE(updated_at, created_at) FROM versions WHERE operation = :id
-), added AS (
-  SELECT document_id FROM made WHERE number = 1
-  UNION SELECT made.document_id FROM made JOIN versions AS before
+), restored AS (
+  SELECT DISTINCT made.document_id FROM made JOIN versions AS before
     ON before.document_id = made.document_id AND before.number = made.number - 1 AND before.until < made.at
+), added AS (
+  SELECT document_id FROM made WHERE number = 1 UNION SELECT document_id FROM restored
 )
 SELECT
   (SELECT count(*) FROM added),
   (SELECT count(DISTINCT document_id) FROM made WHERE document_id NOT IN (SELECT document_id FROM added)),
-  (SELECT count(*) FROM bin WHERE operation = :id)
+  (SELECT count(*) FROM bin WHERE operation = :id),
+  (SELECT count(*) FROM restored)

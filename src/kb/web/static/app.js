@@ -27,11 +27,10 @@
   });
   const ask = (address, options = {}) =>
     fetch(address, { ...options, headers: { "X-KB-Fragment": "1", Accept: "text/html", ...options.headers } });
-  const swap = (selector, html) => {
-    const fresh = new DOMParser().parseFromString(html, "text/html");
+  const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
+  const swap = (selector, fresh) => {
     const [here, there] = [find(selector), find(selector, fresh)];
     if (here && there) here.replaceChildren(...there.childNodes);
-    return fresh;
   };
 
   // Search while you type: only the last query counts, and the address always matches the results shown.
@@ -52,8 +51,8 @@
       const html = await answer.text();
       if (mine.signal.aborted) return;
       if (answer.status === 401) return location.reload();
-      const fresh = swap("#results", html);
-      for (const part of ["#facets", "#groups"]) swap(part, html);
+      const fresh = parsed(html);
+      for (const part of ["#results", "#facets", "#groups"]) swap(part, fresh);
       document.title = fresh.title;
       find("main").className = find("main", fresh).className;
       history[isNew ? "pushState" : "replaceState"](null, "", place);
@@ -68,7 +67,7 @@
     let timer;
     form.addEventListener("input", (event) => {
       clearTimeout(timer);
-      timer = setTimeout(() => search(address()), event.target === field ? (isBusy ? 60 : 10) : 0);
+      timer = setTimeout(() => search(address()), event.target === field && isBusy ? 60 : 0);
     });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -94,10 +93,16 @@
   });
 
   // Keyboard shortcuts: the ones that elements declare, and the arrow keys for results.
+  const isRow = (element) => element.matches(".pick, .rows a.title");
+  const isNowhere = () => document.activeElement === document.body;
+  const goesToRow = (key) => find(".rows .pick") && (isRow(document.activeElement) || (isNowhere() && key === "ArrowDown"));
+  const isBelowTop = (element) => element.getBoundingClientRect().top > find(".top").offsetHeight;
   const move = (step) => {
-    const links = all(document.activeElement.matches(".rows a.title") ? ".rows a.title" : ".hit-link");
-    const at = links.indexOf(document.activeElement);
+    const links = all(find(".rows .pick") || isRow(document.activeElement) ? ".rows a.title" : ".hit-link");
+    const active = document.activeElement;
+    const at = links.indexOf(active.matches(".pick") ? find("a.title", active.closest("li")) || active : active);
     if (step < 0 && at <= 0) return field?.focus();
+    if (isNowhere() && !field) return (links.find(isBelowTop) || links[0])?.focus();
     links[Math.min(at + step, links.length - 1)]?.focus();
   };
   const isWriting = (element) => element.matches("textarea, select, input:not([type=radio]):not([type=checkbox])");
@@ -106,8 +111,10 @@
     const list = find("#keys dl");
     const rows = all("[data-key]").filter(isShown).map((each) => [(each.dataset.with ? "Ctrl " : "") + each.dataset.key, each.dataset.does]);
     if (find(".hit-link")) rows.push(["↓ ↑", "Go to a result"], ["Enter", "Open the result"]);
-    if (find(".pick")) rows.push(["x", "Select the row of this link, to change several at once"]);
-    if (field) rows.push(["Escape", "Back to the search field"]);
+    if (find(".rows .pick")) rows.push(["↓ ↑", "Go to a row"]);
+    if (find(".pick")) rows.push(["x", "Select the row of this link, to change several at once"], ["Shift ↓ ↑", "Select this row and the next"], ["*", "Select all rows"], ["Escape", "Select no rows"]);
+    if (find(".notice [data-key]")) rows.push(["Ctrl Z", "Undo the last action"]);
+    if (field) rows.push(["Escape", "Leave the search field, or go back to it"]);
     list.replaceChildren(
       ...rows.flatMap(([key, does]) => {
         const [term, said, sign] = [document.createElement("dt"), document.createElement("dd"), document.createElement("kbd")];
@@ -133,11 +140,12 @@
       return;
     }
     const writing = isWriting(event.target);
-    if ((event.key === "ArrowDown" || event.key === "ArrowUp") && find(".hit-link, .rows a.title:focus") && (!writing || event.target === field)) {
+    if ((event.key === "ArrowDown" || event.key === "ArrowUp") && (find(".hit-link, .rows a.title:focus") || goesToRow(event.key)) && (!writing || event.target === field)) {
       event.preventDefault();
       return move(event.key === "ArrowDown" ? 1 : -1);
     }
     if (event.key === "Escape" && panel?.open) return (panel.open = false), find("summary", panel).focus();
+    if (event.key === "Escape" && event.target === field && !field.value) return field.blur();
     if (event.key === "Escape" && field && event.target !== field) return field.focus();
     if (event.key === "Escape" && writing && event.target !== field) return event.target.blur();
     if (event.key === "Enter" && event.target === field && find(".hit-link") && !pending?.signal.aborted) {
@@ -358,7 +366,7 @@
     const show = async () => {
       if (field?.value || live.contains(document.activeElement) || find(".pick:checked", live)) return;
       const answer = await ask(location.href).catch(() => null);
-      if (answer?.ok) swap(`#${live.id}`, await answer.text());
+      if (answer?.ok) swap(`#${live.id}`, parsed(await answer.text()));
     };
     // Only in a visible tab: a browser opens at most six connections to a server for all tabs together.
     const listen = (isFirst) => {
@@ -387,6 +395,31 @@
   };
   watch();
 
-  // Scroll to the passage that the address names.
-  find(".hit")?.scrollIntoView({ block: "center" });
+  // Scroll to the passage that the address names, or to its mark in the picture of a page.
+  const [RED, GREEN, BLUE, NEAR] = [255, 214, 90, 8]; // the colour in pdf_picture.py
+  const markOn = (image) => {
+    const canvas = document.createElement("canvas");
+    const { naturalWidth: width, naturalHeight: height } = image;
+    Object.assign(canvas, { width, height });
+    const drawing = canvas.getContext("2d", { willReadFrequently: true });
+    drawing.drawImage(image, 0, 0);
+    const { data } = drawing.getImageData(0, 0, width, height);
+    const isNear = (at, value) => Math.abs(data[at] - value) < NEAR;
+    for (let at = 0; at < data.length; at += 4) if (isNear(at + 2, BLUE) && isNear(at + 1, GREEN) && isNear(at, RED)) return Math.floor(at / 4 / width) / height;
+    return null;
+  };
+  const showHit = async () => {
+    const image = find('.looks img[src*="chunk="]');
+    const [hit, text, from] = [find(".hit"), find(".page-text"), scrollY];
+    if (image) {
+      image.loading = "eager";
+      const mark = await image.decode().then(() => markOn(image), () => null);
+      if (scrollY !== from) return; // the reader was faster
+      const { top, height } = image.getBoundingClientRect();
+      if (mark !== null) return scrollBy(0, top + mark * height - innerHeight / 3);
+      if (text) text.open = true;
+    }
+    hit?.scrollIntoView({ block: "center" });
+  };
+  showHit();
 })();

@@ -104,6 +104,11 @@
       go(places[event.key]);
     });
   }
+  editor.elements.title.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    text.focus();
+  });
   text.addEventListener("keydown", (event) => {
     const wanted = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && { KeyB: "bold", KeyI: "italic" }[event.code];
     if (!wanted) return;
@@ -360,6 +365,7 @@
     try {
       const body = new FormData();
       body.append("text", text.value);
+      if (!isNew) body.append("id", editor.dataset.draft);
       const answer = await ask("preview", { method: "POST", signal: drawing.signal, headers: { Accept: "text/html" }, body });
       if (answer.redirected) preview.textContent = "Your session has ended. Sign in again, then restore your draft.";
       else if (answer.ok) preview.innerHTML = await answer.text();

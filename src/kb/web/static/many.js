@@ -1,6 +1,7 @@
-// Select many rows, and the notice with its undo.
+// Select many rows, suggest tags for them, and the notice with its undo.
 "use strict";
 (() => {
+  const { root } = document.body.dataset;
   const all = (selector) => [...document.querySelectorAll(selector)];
   const find = (selector) => document.querySelector(selector);
   let last = null;
@@ -28,36 +29,86 @@
       for (const each of rows.slice(from, to + 1)) each.checked = pick.checked;
     }
     if (pick) last = pick;
-    if (event.target.matches?.("[data-do=pick-all]")) for (const each of all(".pick")) each.checked = event.target.checked;
+    if (event.target.matches?.("[data-do=pick-all]")) pickAll(event.target.checked);
     if (event.target.matches?.("[data-do=close-notice]")) event.target.closest(".notice").remove();
     for (const each of all(".drop-up[open]")) if (!each.contains(event.target)) each.open = false;
     if (event.target.matches?.(".pick, #many input")) draw();
   });
+  const SENT_MS = 10_000;
+  const mayBeSent = () => all("[data-sent]").forEach((each) => delete each.dataset.sent);
   addEventListener(
     "keydown",
     (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || find("dialog[open]")) return;
-      const menu = find(".drop-up[open]");
-      if (event.key === "Escape" && menu) {
-        event.stopImmediatePropagation();
-        menu.open = false;
-        menu.firstElementChild.focus();
-      }
-      const link = document.activeElement;
-      if (event.key === "x" && link.matches(".hit-link, .rows a.title")) link.closest("li").querySelector(".pick")?.click();
+      if (event.key !== "Escape" || !find("[data-sent]")) return;
+      event.stopImmediatePropagation(); // the browser stops loading, and the page stays as it is
+      mayBeSent();
     },
     true
   );
+
+  const pickAll = (isChosen) => {
+    for (const each of all(".pick")) each.checked = isChosen;
+    draw();
+  };
+  const rowOf = (element) => element.matches(".pick, .hit-link, .rows a.title") && element.closest("li").querySelector(".pick");
+  const isWriting = (element) => element.matches("textarea, select, input:not([type=radio], [type=checkbox])");
+  // With Shift, the arrow keys also select: the row that they leave, and the row that they reach.
+  const extend = (step) => {
+    const rows = all(".pick");
+    const at = rows.indexOf(rowOf(document.activeElement));
+    const next = rows[at + step];
+    for (const each of [rows[at], next]) if (each) each.checked = true;
+    next?.closest("li").querySelector(".hit-link, a.title").focus();
+    draw();
+  };
+  const STEPS = { ArrowDown: 1, ArrowUp: -1 };
+  const KEYS = {
+    Enter: ({ target }) => target.matches(".pick, #many [type=checkbox]") && (target.click(), true),
+    x: ({ target }) => rowOf(target) && (rowOf(target).click(), true),
+    "*": () => find(".pick") && (pickAll(true), true),
+    Escape: () => find(".pick:checked") && (pickAll(false), true),
+  };
+  addEventListener(
+    "keydown",
+    (event) => {
+      const menu = find(".drop-up[open]");
+      if (event.key !== "Escape" || !menu || event.isComposing || find("dialog[open]")) return;
+      event.stopImmediatePropagation();
+      menu.open = false;
+      menu.firstElementChild.focus();
+    },
+    true
+  );
+  addEventListener(
+    "keydown",
+    (event) => {
+      if (event.altKey || event.isComposing || find("dialog[open]") || isWriting(event.target)) return;
+      const undo = find(".notice [data-key=u]");
+      if (event.ctrlKey || event.metaKey) return event.code === "KeyZ" && !event.shiftKey && undo && (event.preventDefault(), undo.click());
+      const isDone = event.shiftKey && STEPS[event.key] && rowOf(event.target) ? (extend(STEPS[event.key]), true) : KEYS[event.key]?.(event);
+      if (!isDone) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    },
+    true
+  );
+
+  // Suggestions for fields of tags: each one is the whole field, which may have several tags.
+  addEventListener("input", async ({ target }) => {
+    if (!target.matches?.("[list=known-tags]")) return;
+    const [, before = "", query] = /^(.*,\s*)?(.*)$/.exec(target.value);
+    if (!query.trim()) return;
+    const address = `${root}suggest?${new URLSearchParams({ kind: "tag", q: query.trim() })}`;
+    const answer = await fetch(address, { headers: { Accept: "application/json" } }).catch(() => null);
+    if (answer?.ok) target.list.replaceChildren(...(await answer.json()).map((each) => new Option("", before + each.text)));
+  });
   // A form that was sent is not sent a second time, unless Escape or a lost connection stopped the first.
-  const SENT_MS = 10_000;
-  const mayBeSent = () => all("[data-sent]").forEach((each) => delete each.dataset.sent);
   addEventListener("submit", (event) => {
     if (event.defaultPrevented || event.target.method !== "post") return;
     if (event.target.dataset.sent) event.preventDefault();
     else setTimeout(mayBeSent, SENT_MS);
     event.target.dataset.sent = "1";
   });
-  addEventListener("keydown", (event) => event.key === "Escape" && mayBeSent(), true);
   addEventListener("pageshow", mayBeSent);
   addEventListener("kb:shown", draw);
   addEventListener("pageshow", draw);

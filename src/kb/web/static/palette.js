@@ -65,6 +65,21 @@
   wayBack();
   goOn();
 
+  // A page from before the last change is stale: the browser shows it again when you go back, so kb loads it again.
+  const seen = Number(document.body.dataset.seen);
+  const CHANGED = "kb-changed";
+  const changedAt = () => Number(kept("sessionStorage", CHANGED, 0));
+  if (kept("sessionStorage", "kb-sends", false)) keep("sessionStorage", CHANGED, Math.max(seen, changedAt()));
+  keep("sessionStorage", "kb-sends", false);
+  addEventListener("submit", (event) => event.target.method === "post" && !event.defaultPrevented && keep("sessionStorage", "kb-sends", true));
+  addEventListener("pageshow", (event) => {
+    const isBack = event.persisted || performance.getEntriesByType("navigation")[0]?.type === "back_forward";
+    // An editor detects changes when it saves, and its text must stay.
+    if (!isBack || find(".editor") || seen >= changedAt()) return;
+    leave();
+    location.reload();
+  });
+
   // Kept searches: the recent ones, and the ones that were saved. They stay in this browser.
   const MOST = 10;
   const searches = (name) => [kept("localStorage", name, [])].flat().filter((each) => each?.query && String(each.place).startsWith("?"));
@@ -106,14 +121,15 @@
 
   // The dialog: a combobox (WAI-ARIA) over searches, documents and commands.
   const PAGES = { Map: "map", Tags: "tags", Duplicates: "duplicates", "Recently added": "jobs", "Failed jobs": "jobs?status=failed", "Changes and undo": "changes", Folders: "folders", Backups: "backups", Doctor: "doctor", Settings: "settings", Keys: "keys", "Connect agents": "connect", Help: "help/" };
+  const MANAGED = ["backups", "doctor", "keys"];
   const button = find(".find");
   const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
   if (isMac && button) find("kbd", button).textContent = "⌘K";
   let dialog, field, list, options, at, asked;
   const commands = () => [
-    ...all("main [data-key][data-does]").filter((each) => !each.matches("input")).map((each) => ({ kind: "This page", label: each.dataset.does, run: () => each.click() })),
+    ...all("main [data-key][data-does]").filter((each) => !each.matches("input") && (each.checkVisibility?.() ?? true)).map((each) => ({ kind: "This page", label: each.dataset.does, run: () => each.click() })),
     ...all("nav[aria-label=Main] a").map((each) => ({ kind: "Go to", label: each.dataset.does || each.textContent.trim(), href: each.href })),
-    ...Object.entries(PAGES).map(([label, place]) => ({ kind: "Go to", label, href: root + place })),
+    ...Object.entries(PAGES).filter(([, place]) => find("nav[data-right=admin]") || !MANAGED.includes(place)).map(([label, place]) => ({ kind: "Go to", label, href: root + place })),
   ];
   const select = (index) => {
     at = (index + options.length) % options.length || 0;
@@ -128,13 +144,18 @@
     field.setAttribute("aria-expanded", rows.length > 0);
     select(0);
   };
+  const LONGEST = 40;
+  const whereabouts = (row) => {
+    const path = find(".path", row)?.textContent ?? find(".type", row).textContent;
+    return path.length > LONGEST ? `…${path.slice(1 - LONGEST)}` : path;
+  };
   const found = async (query) => {
     asked?.abort();
     const mine = (asked = new AbortController());
     try {
       const answer = await fetch(`${root}?q=${encodeURIComponent(query)}`, { signal: mine.signal, headers: { "X-KB-Fragment": "1", Accept: "text/html" } });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      return mine.signal.aborted ? null : all(".hit-link", page).slice(0, 6).map((each) => ({ kind: "Document", label: each.textContent, href: each.getAttribute("href").replace(/^(\.\.?\/)+/, root) }));
+      return mine.signal.aborted ? null : all(".hit-link", page).slice(0, 6).map((each) => ({ kind: whereabouts(each.closest("li")), label: each.textContent, href: each.getAttribute("href").replace(/^(\.\.?\/)+/, root) }));
     } catch {
       return null;
     }
@@ -150,11 +171,14 @@
     if (!query) return asked?.abort(), draw(rest);
     const place = `?q=${encodeURIComponent(query)}`;
     const search = { kind: "Search", label: `Search for “${query}”`, href: root + place, run: () => (remember({ query, place }), (location.href = root + place)) };
-    draw([search, ...rest]);
+    const starts = (each) => each.label.toLowerCase().startsWith(query.toLowerCase()) && each.kind !== "Recent search";
+    const named = rest.filter(starts);
+    const others = rest.filter((each) => !starts(each));
+    draw([search, ...named, ...others]);
     const documents = await found(query);
     if (documents && field.value.trim() === query) {
       const chosen = options[at]?.label;
-      draw([search, ...documents, ...rest]);
+      draw([search, ...named, ...documents, ...others]);
       select(Math.max(0, options.findIndex((each) => each.label === chosen)));
     }
   };
