@@ -32,7 +32,7 @@ def briefly(reply: JSON, *, is_ranked: bool) -> JSON:
     """Return the reply with the results of a short answer in their order, and the number of others as `further`.
 
     The first result is always there. A note that replaces a result also stays. Unless `is_ranked`, by words and
-    meaning together, the first results count as the best, and scores do not tell which others are nearly as good.
+    meaning together, the first results count as the best, and scores do not show which others are nearly as good.
     """
     results = reply["results"]
     if not results:

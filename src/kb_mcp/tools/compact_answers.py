@@ -22,7 +22,7 @@ NAMELESS: Final = re.compile(
     r"|curl|go-http-client|okhttp|unknown)(?:[ /]v?\d\S*)?",
     re.IGNORECASE,
 )
-"""The names of clients that are those of a library, and do not tell one agent from another."""
+"""The names of libraries, which many agents share."""
 
 KNOWN_FRONT_MATTER: Final = re.compile(r"\A---\r?\n(?:(?:date|title|tags):.*\r?\n)+---\s*\n(?=\s*\S)")
 """Front matter with only the fields that the line above a passage also shows."""
