@@ -33,7 +33,7 @@ NUMBER_WORDS: Final = (
     | {day: day for day in WEEKDAYS}
     | {f"{day}s": day for day in WEEKDAYS}
 )
-"""Words for numbers and dates with their values. Without its capital letter, *may* is no month."""
+"""Words for numbers and dates with their values; *may* needs its capital letter."""
 
 WORD: Final = re.compile(r"[^\W\d_]+")
 NUMBER: Final = re.compile(r"\d+(?:st|nd|rd|th)?")
@@ -43,7 +43,7 @@ PIECE: Final = re.compile(rf"[{SPACELESS}]|(?!\d+\b)[^\W{SPACELESS}]+")
 """A word, or a character of a language without spaces, but not a number."""
 
 NEGATIONS: Final = frozenset({"no", "not"})
-"""Stop words that change what a note says."""
+"""Stop words that change the meaning of a note."""
 
 
 def says_more(new: str, known: str, stems: Callable[[str], Iterable[str]]) -> bool:

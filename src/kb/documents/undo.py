@@ -278,7 +278,7 @@ def _is_single(tx: Transaction, operation: int | None) -> bool:
 
 
 def _is_meant(tx: Transaction, change: PastChange, scope: Scope, begun: dict[int, str] | None) -> bool:
-    """Return whether a change is within the scope; without `begun`, by its own time, not that of its operation."""
+    """Return whether a change is within the scope; without `begun`, by its own time, not its operation's."""
     if scope.operation:
         return change.operation == scope.operation.id
     if scope.key is not None and change.author.by != scope.key:
