@@ -18,6 +18,9 @@ TOKENS: Final = 95
 MOST_TOKENS: Final = 425
 """Tokens of the results if several are nearly as good as the best one."""
 
+TOKENS_OF_FEW: Final = 150
+"""Tokens of the results if the search found fewer than ten."""
+
 NEAR_SCORE: Final = 0.85
 """The least score of a result nearly as good as the best one, as a share of its score."""
 
@@ -40,10 +43,11 @@ def briefly(reply: JSON, *, is_ranked: bool) -> JSON:
     is_good = near_best(results, LEAST_SCORE, LEAST_MATCH)
     is_near = near_best(results, NEAR_SCORE, NEAR_MATCH)
     is_full = len(results) >= DEFAULT_TOP
+    least = TOKENS if is_full else TOKENS_OF_FEW
     kept, spent = list[JSON](), 0.0
     for result in sorted(results, key=lambda result: -result["score"]) if is_ranked else results:
         cost = _tokens(result, is_whole=not kept)
-        room = MOST_TOKENS if is_ranked and is_near(result) else TOKENS
+        room = MOST_TOKENS if is_ranked and is_near(result) else least
         if not kept or (spent + cost <= room and (is_good(result) or not is_full)):
             kept.append(result)
             spent += cost
