@@ -37,7 +37,7 @@ from kb_mcp.tools.token_budget import (
     tool_result,
     with_notice,
 )
-from kb_mcp.tools.weaker_results import without_weaker
+from kb_mcp.tools.weaker_results import other_languages_text, without_weaker
 
 MAX_INTEGER: Final = 2**63 - 1
 WAIT_SECONDS: Final = 1
@@ -155,6 +155,7 @@ class DocumentTools:
             *map(_misspelling, reply["unknown"]),
             *_unreadable(reply),
             *_weakness(reply, fts_only=fts_only, vec_only=vec_only),
+            *other_languages_text(reply),
         ]
         if weak:
             data["weak"] = " ".join(weak)
