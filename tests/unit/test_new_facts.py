@@ -33,6 +33,8 @@ def words(text):
         ("The importer is not safe to use.", "The importer is safe to use."),
         ("The cellar key hangs in the hall.", "The cellar key hangs in the kitchen."),
         ("Mia is allergic to nuts.", "Mia is allergic to nuts and wasps."),
+        ("The 7c84a9b2 ferry leaves at six.", "The 7c84a9b2 ferry leaves at nine."),
+        ("Build 7c84a9b2 is on the server.", "Build 7c84a9b3 is on the server."),
     ],
 )
 def test_other_numbers_dates_and_words_in_their_place_say_more(known, new):

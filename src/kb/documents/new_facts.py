@@ -21,6 +21,9 @@ MOST_WORDS: Final = 500
 DIGITS: Final = re.compile(r"(?:(?<![\w)])[-\u2212](?=\d))?\d+(?:[.:]\d+)*")
 """A number, a time or a part of a date or a name. A hyphen after a space is a minus sign."""
 
+NAME: Final = re.compile(r"\b(?=\w*\d[^\W\d_]+\d)\w+")
+"""A name with several numbers between its letters, such as a checksum: it is compared as a word."""
+
 THOUSANDS: Final = re.compile(r"(?<=\d)[,.'\u2019\u00a0\u202f ](?=\d{3}(?!\d))")
 DECIMAL_COMMA: Final = re.compile(r"(?<=\d),(?=\d)")
 MAY: Final = 5
@@ -68,7 +71,7 @@ def says_more(new: str, known: str, stems: Callable[[str], Iterable[str]]) -> bo
 
 def _numbers(text: str) -> list[str]:
     """Return the numbers, and the words for numbers and dates, of a text."""
-    plain = DECIMAL_COMMA.sub(".", THOUSANDS.sub("", normalize("NFKC", text)))
+    plain = NAME.sub("", DECIMAL_COMMA.sub(".", THOUSANDS.sub("", normalize("NFKC", text))))
     found = [(match.start(), _number(match[0])) for match in DIGITS.finditer(plain)]
     found += [
         (match.start(), number)
