@@ -269,7 +269,7 @@ class DocumentTools:
         thread: Annotated[str, Field(description="Links notes on one matter: trip-oslo.")] = "",
         source: Annotated[str, Field(description="A URL or person: Ada, by phone.")] = "",
         replaces: Annotated[int, Field(ge=0, description="Note that it makes outdated."), WHOLE] = 0,
-        if_new: Annotated[bool, Field(description="Store nothing if a note says the same.")] = False,
+        if_new: Annotated[bool, Field(description="Only if no note says it.")] = False,
     ) -> ToolResult:
         """Store a note: a fact, decision, preference or summary.
 
