@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kb.documents.new_facts import says_more
+from kb.documents.new_facts import is_part, says_more
 
 
 def words(text):
@@ -70,3 +70,19 @@ def test_another_form_of_the_same_says_no_more(known, new):
 def test_long_and_odd_texts_are_compared(text):
     assert not says_more(text, text, words)
     assert says_more(f"{text} 7", text, words) or "7" in text
+
+
+@pytest.mark.parametrize(
+    ("new", "is_known"),
+    [
+        ("jonas lives in bruck, trains are late", True),
+        ("Jonas lives in Bruck -- trains are late!", True),
+        ("Jonas lives in Bruck, trains are early", False),
+        ("late", False),
+        ("", False),
+        ("ate before nine o'clock and so on", False),
+    ],
+)
+def test_a_text_is_a_part_of_another_if_all_its_words_follow_each_other_there(new, is_known):
+    known = "Lunch. Jonas lives in Bruck; trains are late before nine o'clock and so on."
+    assert is_part(new, known) is is_known

@@ -45,8 +45,18 @@ SPACELESS: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 PIECE: Final = re.compile(rf"[{SPACELESS}]|(?!\d+\b)[^\W{SPACELESS}]+")
 """A word, or a character of a language without spaces, but not a number."""
 
+ANY_WORD: Final = re.compile(r"\w+")
+LEAST_PART: Final = 5
+"""The least number of words of a text that counts as a part of another one."""
+
 NEGATIONS: Final = frozenset({"no", "not"})
 """Stop words that change the meaning of a note."""
+
+
+def is_part(new: str, known: str) -> bool:
+    """Return whether a text is a part of another one, word for word."""
+    words, known_words = (f" {' '.join(ANY_WORD.findall(text.casefold()))} " for text in (new, known))
+    return words.count(" ") > LEAST_PART and words in known_words
 
 
 def says_more(new: str, known: str, stems: Callable[[str], Iterable[str]]) -> bool:

@@ -5,6 +5,7 @@ Agents read the docstring of a tool as its description.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Final, Literal
@@ -52,6 +53,7 @@ CHARACTERS_OF_A_CHUNK: Final = 400
 NO_WORD: Final = "Nothing found: no document contains any word of the query."
 LIST_END: Final = "No more documents: the list ended before this cursor."
 FRONT_MATTER: Final = ("---\n", "+++\n")
+OWN_DATE: Final = re.compile(r"---\ndate: [\d-]+\n---\n")
 LINKING_TYPES: Final = (fields.NOTE, "markdown", "eml", "msg")
 MAX_LINKS: Final = 8
 """How many links kb_get names in each direction."""
@@ -314,6 +316,8 @@ class DocumentTools:
         """
         if new and not old:
             raise Invalid("new: give old, the text that new replaces; or give text to replace the whole note.")
+        if text and document_id:
+            text = await self._with_own_date(document_id, text)
         change = compact_answers.given(text=text, old=old, append=append, prepend=prepend, title=title)
         change |= {"new": new} if old else {}
         tag_changes = compact_answers.given(tags_add=tags_add, tags_remove=tags_remove)
@@ -347,6 +351,14 @@ class DocumentTools:
                     raise
                 refused.append(f"Document {document_id} is unchanged: {error.detail}")
         return with_notice({"documents": documents} | compact_answers.given(rest=" ".join(refused)))
+
+    async def _with_own_date(self, document_id: int, text: str) -> str:
+        """Return a new text with the date that kb_addnote gave the note, unless the text has front matter."""
+        if text.startswith(FRONT_MATTER):
+            return text
+        chunks = (await self._engine.document(document_id, chunks=1))["chunks"]
+        own = OWN_DATE.match(chunks[0]["text"]) if chunks else None
+        return own[0] + text if own else text
 
     async def _full_hash(self, document_id: int, version: str) -> str | None:
         """Return the content_hash that begins with a version; any other version unchanged, for the engine to refuse."""
