@@ -130,7 +130,7 @@
     ...all("main [data-key][data-does]").filter((each) => !each.matches("input") && (each.checkVisibility?.() ?? true)).map((each) => ({ kind: "This page", label: each.dataset.does, run: () => each.click() })),
     ...all("nav[aria-label=Main] a").map((each) => ({ kind: "Go to", label: each.dataset.does || each.textContent.trim(), href: each.href })),
     ...Object.entries(PAGES).filter(([, place]) => find("nav[data-right=admin]") || !MANAGED.includes(place)).map(([label, place]) => ({ kind: "Go to", label, href: root + place })),
-  ];
+  ].filter(({ label }, number, rows) => rows.findIndex((each) => each.label === label) === number);
   const select = (index) => {
     at = (index + options.length) % options.length || 0;
     all("[role=option]", list).forEach((each, number) => each.setAttribute("aria-selected", number === at));
