@@ -575,3 +575,21 @@ def test_pictures_are_recognized_by_their_beginning(tmp_path):
         tmp_path.joinpath("f").write_bytes(content)
         with tmp_path.joinpath("f").open("rb") as file:
             assert picture_type(file) == kind
+
+
+def test_a_note_that_kb_could_not_read_comes_back_with_its_text_and_the_reason(start_server, reading, tmp_path):
+    """A note with an embedded picture becomes a file, which is read in a job."""
+    picture = f"![](data:image/png;base64,{base64.b64encode(PNG * 20).decode()})"
+    text = f"# Sails\n\n{picture}\n\n{'> - The *jib* is torn. ' * 8_000}".rstrip()
+    with start_server(tmp_path / "data", KB_APPS="api,web", KB_PARSE_SECONDS="0.0001") as server:
+        reader = reading(f"{server.url}/new")
+        reader.submit("new$", title="Sails", text=text, tags="boat, spring")
+        assert reader.answer.status_code == 422
+        [reason] = reader.page.xpath("//*[@role='alert']")
+        assert reason.text_content().startswith("The note was not saved: ")
+        assert "0.0001" in reason.text_content()
+        [form] = [form for form in reader.page.forms if (form.action or "").endswith("/new")]
+        assert (form.fields["title"], form.fields["tags"]) == ("Sails", "boat, spring")
+        assert form.fields["text"].replace("\r\n", "\n").strip() == text
+        assert "data-unsaved" in form.attrib, "the browser keeps the draft"
+        assert httpx2.get(f"{server.url}/api/v1/documents").json()["documents"] == []
