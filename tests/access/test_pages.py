@@ -55,7 +55,7 @@ def signed_in(url, key):
     for _ in range(2):  # the first visit gives the cookie that the form's token belongs to
         token = token_of(browser.get("/sign-in"))
     assert browser.post("/sign-in", data={"key": key.token, "token": token}).status_code in (302, 303)
-    return browser, token_of(browser.get("/new"))
+    return browser, token_of(browser.get("/documents"))
 
 
 def token_of(page):

@@ -65,6 +65,11 @@ def without_links(text: str) -> str:
     return " ".join("".join([*pieces, text[at:]]).split())
 
 
+def addresses(text: str) -> list[range]:
+    """Return the positions of each address of a [text](address)."""
+    return [range(*link.span(2)) for link in _LINK.finditer(text)]
+
+
 def replacements(text: str) -> dict[int, str]:
     """Return the replacements of the characters of signs, by position; most are empty."""
     shown = dict.fromkeys((at for begin, end in _signs(text) for at in range(begin, end)), "")

@@ -52,6 +52,9 @@ MOST_OF_LINE: Final = 300
 MOST_BEFORE: Final = 150
 """The maximum length of a line around a link, and of the part before the link."""
 
+LONGEST_WORD: Final = 40
+"""The length of a word that is never cut at the end of such a line."""
+
 
 class Link(NamedTuple):
     """A link: its target as written, the key by which documents are found, and its place in characters.
@@ -143,10 +146,10 @@ def line_at(text: str, place: int) -> str:
     begin, stop = text.rfind("\n", 0, place) + 1, text.find("\n", place)
     start, stop = max(begin, place - MOST_BEFORE), len(text) if stop < 0 else stop
     if start > begin:
-        start = text.find(" ", start, place) + 1 or start
+        start = text.find(" ", start, start + LONGEST_WORD) + 1 or start
     end = min(stop, start + MOST_OF_LINE)
     if end < stop:
-        end = max(text.rfind(" ", place, end), start + MOST_OF_LINE // 2)
+        end = max(text.rfind(" ", end - LONGEST_WORD, end), 0) or end
     return f"{'… ' if start > begin else ''}{text[start:end].strip()}{' …' if end < stop else ''}"
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup, escape
 
-from kb.api.markdown_signs import MARKDOWN, replacements
+from kb.api.markdown_signs import MARKDOWN, addresses, replacements
 from kb.web.markdown_html import fields, parser, shown, without_matter
 from kb.web.markdown_links import Surroundings
 from kb.web.marking import mark
@@ -43,7 +43,7 @@ def plain(text: str, most: int = 1000) -> str:
 
 def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup:
     """Return the part of a passage with the most ranges, which are marked, without most of the Markdown syntax."""
-    signs = replacements(text) if doc_type in MARKDOWN else {}
+    signs, hidden = (replacements(text), addresses(text)) if doc_type in MARKDOWN else ({}, [])
     text = re.sub(r"\s", " ", text)
     shown = partial(_without, text, signs)
     start = max(
@@ -58,7 +58,8 @@ def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup
         end = max(text.rfind(" ", start, end), start + SNIPPET // 2)
     pieces, at = [Markup("… ") if start else Markup("")], start
     for first, last in sorted(map(tuple, ranges)):
-        if first >= at and last <= end and (word := shown(first, last)):  # empty in the address of a link
+        word = shown(first, last) or text[first:last]
+        if first >= at and last <= end and not any(first in address for address in hidden):
             pieces += [shown(at, first), Markup("<mark>{}</mark>").format(word)]
             at = last
     pieces += [shown(at, end).rstrip(), Markup(" …") if end < len(text) else Markup("")]

@@ -27,11 +27,10 @@
   });
   const ask = (address, options = {}) =>
     fetch(address, { ...options, headers: { "X-KB-Fragment": "1", Accept: "text/html", ...options.headers } });
-  const swap = (selector, html) => {
-    const fresh = new DOMParser().parseFromString(html, "text/html");
+  const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
+  const swap = (selector, fresh) => {
     const [here, there] = [find(selector), find(selector, fresh)];
     if (here && there) here.replaceChildren(...there.childNodes);
-    return fresh;
   };
 
   // Search while you type: only the last query counts, and the address always matches the results shown.
@@ -52,8 +51,8 @@
       const html = await answer.text();
       if (mine.signal.aborted) return;
       if (answer.status === 401) return location.reload();
-      const fresh = swap("#results", html);
-      for (const part of ["#facets", "#groups"]) swap(part, html);
+      const fresh = parsed(html);
+      for (const part of ["#results", "#facets", "#groups"]) swap(part, fresh);
       document.title = fresh.title;
       find("main").className = find("main", fresh).className;
       history[isNew ? "pushState" : "replaceState"](null, "", place);
@@ -68,7 +67,7 @@
     let timer;
     form.addEventListener("input", (event) => {
       clearTimeout(timer);
-      timer = setTimeout(() => search(address()), event.target === field ? (isBusy ? 60 : 10) : 0);
+      timer = setTimeout(() => search(address()), event.target === field && isBusy ? 60 : 0);
     });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -367,7 +366,7 @@
     const show = async () => {
       if (field?.value || live.contains(document.activeElement) || find(".pick:checked", live)) return;
       const answer = await ask(location.href).catch(() => null);
-      if (answer?.ok) swap(`#${live.id}`, await answer.text());
+      if (answer?.ok) swap(`#${live.id}`, parsed(await answer.text()));
     };
     // Only in a visible tab: a browser opens at most six connections to a server for all tabs together.
     const listen = (isFirst) => {
