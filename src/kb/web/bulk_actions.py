@@ -30,6 +30,10 @@ DONE: Final = {
     "retry": "Trying again:",
     "dismiss": "Dismissed",
 }
+UNCHANGED: Final = {
+    "retag": "These tags were already as you chose: kb changed nothing.",
+    "move": "The documents were already in this folder: kb changed nothing.",
+}
 OF_JOBS: Final = ("retry", "dismiss")
 SECONDS: Final = re.compile(r"[0-9]{1,12}\.[0-9]{3}")
 ALL_PAGES: Final = 500
@@ -67,7 +71,10 @@ async def many(request: Request, visit: Visit) -> Response:
         visit.leave_notice(Notice(told(act, await carry_out(ids, await action(visit, act, form)))))
         return redirect(visit, back)
     async with one_operation(visit, back) as outcome:
-        outcome.text = told(act, await carry_out(ids, await action(visit, act, form))) + told_of(linking, "them")
+        tally = await carry_out(ids, await action(visit, act, form))
+        outcome.text = told(act, tally) + told_of(linking, "them")
+        if not tally.skipped:
+            outcome.if_unchanged = UNCHANGED.get(act, "")
     return redirect(visit, back)
 
 

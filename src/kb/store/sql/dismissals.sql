@@ -1,4 +1,4 @@
--- Pairs of contents that are no duplicates.
+-- Pairs of contents that a person dismissed as duplicates.
 
 -- name: select_dismissed
 -- Select all pairs.

@@ -40,7 +40,7 @@
     "keydown",
     (event) => {
       if (event.key !== "Escape" || !find("[data-sent]")) return;
-      event.stopImmediatePropagation(); // the browser stops loading, and the page stays as it is
+      event.stopImmediatePropagation(); // the browser stops loading, and keeps the page
       mayBeSent();
     },
     true
