@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from hashlib import sha256
 
 import httpx2
 import pytest
@@ -254,6 +255,23 @@ def test_dropped_files_are_added_and_linked_and_the_page_stays(browser, site, ed
     assert "broken" not in text
     assert browser.current_url.endswith("/new")
     assert not browser.find_element(By.ID, "drop").is_displayed()
+
+
+def test_a_dropped_picture_gets_a_line_of_its_own_and_is_made_only_once(browser, site, editor):
+    picture = PNG + b"dropped"
+    editor.send_keys("The plan of the shed.\nThe next line.")
+    choose(browser, 3, 3)
+    transfer(browser, "drop", [("plan.png", "image/png", picture)])
+    eventually("its link is there", lambda: "png]]" in value(browser))
+    before, empty, link, after = value(browser).split("\n")
+    assert (before, empty, after) == ("The plan of the shed.", "", "The next line.")
+    assert link.startswith("![[attachments/plan-")
+    choose(browser, 0, 0)
+    transfer(browser, "paste", [("image.png", "image/png", picture)])
+    eventually("the same link is there", lambda: value(browser).startswith(link))
+    page = site.engine.get("documents", params={"source_prefix": "attachments/", "limit": 100}).json()["documents"]
+    assert len([each for each in page if each["source_path"] == link[3:-2]]) == 1
+    assert len([each for each in page if each["content_hash"] == sha256(picture).hexdigest()]) == 1
 
 
 def test_files_of_the_same_name_replace_each_other_only_if_they_are_the_same(site):
