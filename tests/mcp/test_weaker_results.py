@@ -102,3 +102,18 @@ def test_what_stays(results, kept):
 )
 def test_an_answer_says_what_it_leaves_out(weaker, has_excerpts, said):
     assert left_out_text(weaker, has_excerpts=has_excerpts) == said
+
+
+async def test_a_weak_answer_names_the_other_languages_of_documents(agent, word):
+    text = f"Die Kündigungsfrist für die Garage {word} beträgt sechs Wochen zum Ende des Quartals."
+    await noted(agent, text=text, tags=[word])
+    said = (await agent.call_tool("kb_search", {"query": "how to end the lease", "tags": [word]})).content[0].text
+    assert "Other documents are in de: also search in that language." in said
+    said = (await agent.call_tool("kb_search", {"query": word, "tags": [word]})).content[0].text
+    assert "Other documents" not in said
+
+
+async def test_an_identifier_that_no_document_contains_is_said(agent, word):
+    await noted(agent, text=f"Pump P-07 of {word}: offset 0.40 ml.", tags=[word])
+    said = (await agent.call_tool("kb_search", {"query": f"offset of pump P-{word}9", "tags": [word]})).content[0].text
+    assert f'No document contains "P-{word}9".' in said

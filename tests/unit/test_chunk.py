@@ -5,6 +5,7 @@ import threading
 from copy import copy
 from dataclasses import replace
 from itertools import accumulate, count, pairwise
+from textwrap import wrap
 from time import process_time
 
 import pytest
@@ -185,6 +186,36 @@ def test_a_long_text_is_cut_between_paragraphs(embedder):
     chunks = chunks_of(f"{paragraph}\n\n{paragraph}\n\n{paragraph}", embedder)
     assert [chunk.text.strip() for chunk in chunks] == [paragraph.strip()] * 3
     assert [(chunk.place.line_start, chunk.place.line_end) for chunk in chunks] == [(1, 1), (3, 3), (5, 5)]
+
+
+WRAPPED = (
+    "The harbour office keeps a list of all boats that lie at the long pier, and whoever takes a berth for more than two"
+    " nights signs it in the evening. In winter the list hangs in the window of the ferry house instead."
+)
+
+
+@pytest.mark.parametrize("width", [60, 90, 140])
+@pytest.mark.parametrize("opening", ["", "§ 4 ", "Die Bootsliste der Insel "])
+def test_a_text_whose_lines_are_wrapped_is_cut_between_sentences(embedder, width, opening):
+    sentences = [f"{opening}{WRAPPED} Berth {number} has water and light." for number in range(12)]
+    chunks = chunks_of("\n".join(wrap(" ".join(sentences), width)), embedder)
+    assert len(chunks) > 3
+    assert all(chunk.text.rstrip().endswith(".") for chunk in chunks)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "berth {0}, water. light. 230 V",
+        "- berth {0} at the long pier has water and light (see p. 4 of the list), and costs 12 euros for each night",
+        "{0}. berth at the long pier. It has water and light, and whoever takes it pays 12 euros for each night",
+        "| berth {0} | at the long pier. | with water and light for two boats of up to 12 metres | 12 euros a night |",
+    ],
+)
+def test_lines_of_lists_and_tables_stay_whole(embedder, line):
+    chunks = chunks_of("".join(f"{line.format(number)}\n" for number in range(80)), embedder)
+    assert len(chunks) > 2
+    assert all(chunk.text.endswith("\n") for chunk in chunks)
 
 
 def test_a_word_without_end_is_cut_all_the_same(embedder):

@@ -332,6 +332,94 @@ def test_a_name_that_many_passages_have_in_parts_still_comes_first_as_typed(fill
     assert all(path.startswith("typed") for path in paths(service, typed, top=8))
 
 
+IDENTIFIERS = (
+    "P-09", "INV-2024/117", "kb_get", "v2.13.0", "a.b-c", "the_end", "A/B", "AND-9", "is_a", "10.0.0.1", "foo::bar",
+    "U-boat", "J.R.R.", "П-09", "C:\\a\\b", "--no-cache",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["{}", '"{}"', 'what is "{}"?', "{}."])
+def test_an_identifier_comes_before_longer_ones_and_before_its_parts(filled, form):
+    _, service, add = filled
+    signs = str.maketrans(dict.fromkeys("-./_:\\", " "))
+    for number, identifier in enumerate(IDENTIFIERS):
+        add(
+            {
+                f"{number} longer.md": (
+                    None,
+                    f"See {identifier.rstrip('.')}-2: the team checks {identifier}-2 in May.",
+                ),
+                f"{number} parts.md": (None, f"See {identifier.translate(signs)}, all {identifier.translate(signs)}."),
+                f"{number} whole.md": (None, f"Much later the team spoke about {identifier} in the workshop."),
+            }
+        )
+    found = [paths(service, form.format(identifier))[0] for identifier in IDENTIFIERS]
+    assert found == [f"{number} whole.md" for number in range(len(IDENTIFIERS))]
+
+
+@pytest.mark.parametrize(
+    ("query", "unknown"),
+    [
+        ("P-09", ["P-09"]),
+        ("dosing offset of pump P-09", ["P-09"]),
+        ('"P-09"', ["P-09"]),
+        ('"pump sound"', ["pump sound"]),
+        ("kb_get and AT&T", ["kb_get", "AT&T"]),
+        ("ticket 4711", ["4711"]),
+        ("NASA pump", ["NASA"]),
+        ("pump P-07 of GitHub at 3pm on 2026-08-18, 5kg", []),
+        ("archive", []),
+        ("ARCHIVE-2", []),
+    ],
+)
+def test_an_identifier_a_name_or_a_phrase_that_no_document_contains_is_said(filled, query, unknown):
+    _, service, add = filled
+    add(
+        {
+            "archive-2.md": ("P-07", "Dosing offset of pump P-07, a ticket of GitHub."),
+            "sound.md": ("P-08", "A sound pump P-08 at 09:00."),
+        }
+    )
+    answer = service.search(Query.parse(query, Filter()), 5)
+    assert answer.results
+    assert [(each.word, each.nearest) for each in answer.unknown] == [(word, []) for word in unknown]
+
+
+def dated(text, day):
+    return f"---\ndate: {day}\n---\n{text}"
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("vectors", [True, False])
+def test_of_notes_that_say_the_same_of_a_fact_the_latest_comes_first(filled, vectors, is_first):
+    _, service, add = filled
+    notes = {
+        "earlier.md": (None, dated("The standup is daily at 9:30 in room Linde.", "2026-01-12")),
+        "later.md": (None, dated("The daily standup moves to 10:00 because of the way to school.", "2026-04-20")),
+        "other.md": (None, dated("The meeting of the board is in room Oak.", "2026-11-02")),
+    }
+    add(notes if is_first else dict(reversed(notes.items())))
+    for query in ("When is the daily standup?", "standup", "daily standup budget"):
+        assert paths(service, query, vectors=vectors)[:2] == ["later.md", "earlier.md"]
+
+
+def test_a_later_note_comes_first_only_if_it_answers_as_well_and_says_the_same(filled):
+    _, service, add = filled
+    add(
+        {
+            "P-07.md": (None, dated("Pump P-07: offset 0.40 ml for each stroke.", "2026-01-12")),
+            "P-08.md": (None, dated("Pump P-08: offset 0.44 ml for each stroke.", "2026-04-20")),
+            "key.md": (None, dated("The spare key of the boat house is under the red flowerpot.", "2026-01-12")),
+            "list.md": (None, dated("House rules: no shoes. A boat needs a lamp, a key needs a ring.", "2026-04-20")),
+            "lunch.md": (None, dated("Lunch is at noon.", "2026-01-12")),
+            "same day.md": (None, dated("Lunch is at one.", "2026-01-12T18:00:00Z")),
+        }
+    )
+    assert paths(service, "offset of pump P-07")[0] == "P-07.md"
+    assert paths(service, "key of the boat house")[0] == "key.md"
+    assert paths(service, "lunch")[0] == "lunch.md"
+
+
 def test_copies_are_one_result_that_names_the_other_places(filled):
     _, service, add = filled
     add({f"project{number}/template.md": ("Template", TEMPLATE) for number in range(8)})
@@ -378,6 +466,45 @@ def test_an_answer_says_when_nothing_answers_well(filled):
     add({"a.md": ("Ferry", "The ferry leaves at six."), "b.md": ("Soup", "The soup needs salt.")})
     assert service.search(Query.parse("salary of the president of Ruritania", Filter()), 5).weak
     assert not service.search(Query.parse("when does the ferry leave", Filter()), 5).weak
+
+
+@pytest.mark.parametrize(
+    ("query", "is_weak"),
+    [
+        ("E-2207 courier prices", False),
+        ("E-2208 courier prices", True),
+        ("address of the quay for herring", False),  # a rare word weighs more than two that stand everywhere
+        ("invoice 4711 overdue customer", False),
+        ("invoice 4712 overdue customer", True),
+    ],
+)
+def test_a_document_with_the_identifier_or_the_rare_words_of_a_query_is_no_weak_answer(filled, query, is_weak):
+    _, service, add = filled
+    add({f"{number}.md": (None, f"Boat note {number}: the quay has an address for boats.") for number in range(40)})
+    add({text[-4:]: (None, text) for text in ("E-2207: the relay sticks.", "Paid 4711 in May.", "Herring!")})
+    assert service.search(Query.parse(query, Filter()), 5).weak == is_weak
+
+
+def test_an_answer_names_other_languages_of_documents_only_if_nothing_answers_well(filled):
+    _, service, add = filled
+    add(
+        {
+            "garage.md": (None, "Die Kündigungsfrist für die Garage beträgt sechs Wochen zum Ende des Quartals."),
+            "maison.md": (None, "Le contrat de la maison couvre le feu, les dégâts des eaux et le vol des bijoux."),
+            "ferry.md": (None, "The ferry leaves the harbour at six in the morning and comes back in the evening."),
+        }
+    )
+
+    def others(query, **filters):
+        return service.search(Query.parse(query, Filter(**filters)), 5).other_languages
+
+    assert others("how long must I tell the landlord before leaving") == ["de", "fr"]
+    assert others("notice period") == ["de", "fr"]
+    assert others("wann zahlt die Versicherung bei Hagel") == ["en", "fr"]
+    assert others("when does the ferry leave the harbour") == []
+    assert others("notice period", language="fr") == []
+    assert others("notice period", source_path="ferry.md") == []
+    assert others("違約金") == []
 
 
 def test_names_filter_documents(filled):

@@ -175,7 +175,7 @@ class SearchResult(Passage):
 
 
 class UnknownWord(Reply):
-    """A word of the query that no document contains. If `nearest` has words, kb searched for the first one instead."""
+    """A word, identifier or phrase that no document contains. If `nearest` has words, kb searched for the first one."""
 
     word: str
     nearest: list[str]
@@ -195,7 +195,7 @@ class SearchReply(Reply):
     `omitted` is the number of passages that did not fit `max_tokens`, `pending` the number of unfinished jobs: searches
     do not find their content yet, or only by its words. `unknown` lists the words of the query that no document
     contains, `unreadable` up to 3 of the `unreadable_count` files named in the query that kb could not read. `weak` is
-    true if no document answers the query well.
+    true if no document answers the query well; `other_languages` then lists languages of documents to ask in too.
     """
 
     results: list[SearchResult]
@@ -205,3 +205,4 @@ class SearchReply(Reply):
     unreadable: list[UnreadableFile] = []
     unreadable_count: int = 0
     weak: bool = False
+    other_languages: list[str] = []

@@ -46,17 +46,24 @@ SPACE = re.compile(r"[ \t\r\n]")
 RECOUNTED = 2
 """After a cut within a word, tokens are recounted in this many times the text of a chunk."""
 
+SENTENCE_END = r"[.!?…。\uff01\uff1f][\"'”’)\]」』]*"
+SHORT_LINE = 45
+"""A line of at most this many characters was ended by its author, not wrapped."""
+
 BLOCK_CHARS = 1 << 16
 """The number of characters tokenised at a time."""
 
-# Places to cut a text, best ones first: paragraphs, lines, sentences, clauses, words. Only at white space that
-# also separates words for the model, so that the tokens on both sides stay the same.
+# Places to cut a text, best ones first: paragraphs, lines that end a sentence, short or marked lines, sentences, other
+# lines, which may be wrapped within a sentence, clauses, words. Only at white space that also separates words for the
+# model, so that the tokens on both sides stay the same.
 BREAKS = [
-    re.compile(pattern)
+    re.compile(pattern, re.MULTILINE)
     for pattern in (
         r"\n[ \t\r]*\n[ \t\r\n]*",
+        rf"(?:{SENTENCE_END}|[\]}}:;])[ \t\r]*\n[ \t\r]*",
+        rf"^[^\n]{{0,{SHORT_LINE}}}\n[ \t\r]*|\n[ \t\r]*(?=[-*+#|>•·–—]|\d+[.)][ \t])",
+        rf"{SENTENCE_END}[ \t]+",
         r"\n[ \t\r]*",
-        r"[.!?…][\"'”’)\]]*[ \t]+",
         r"[,;:–—)\]][ \t]+",
         r"[ \t]+",
     )

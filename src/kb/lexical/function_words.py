@@ -51,4 +51,11 @@ DUTCH = """
     maar me met mij mijn na naar niet nog of om omdat onder ons onze ook op over te tot uit van veel voor waar waarom
     wanneer wat we welke werd wie wij worden wordt ze zich zij zijn zo zonder zou
 """
-FUNCTION_WORDS = STOP_WORDS.union(*(words.split() for words in (ENGLISH, GERMAN, FRENCH, SPANISH, ITALIAN, DUTCH)))
+BY_LANGUAGE = {
+    "en": STOP_WORDS.union(ENGLISH.split()),
+    **{
+        language: frozenset(words.split())
+        for language, words in (("de", GERMAN), ("fr", FRENCH), ("es", SPANISH), ("it", ITALIAN), ("nl", DUTCH))
+    },
+}
+FUNCTION_WORDS = frozenset().union(*BY_LANGUAGE.values())

@@ -22,9 +22,9 @@ TextsOf = Callable[[Sequence[int]], Sequence[str]]
 RARE, RARE_SHARE = 4, 0.001
 """The maximum number of chunks with a rare word: an absolute number or a share of all chunks, whichever is higher."""
 
-EXACT, SAME, ADJACENT = 1.0, 0.85, 0.5
-"""The value of a match exactly as typed; in another case, or of the same number in another notation; and of parts that
-only follow each other, or another form of the word.
+EXACT, LONGER, SAME, ADJACENT = 1.0, 0.9, 0.85, 0.5
+"""The value of a match exactly as typed; within a longer identifier, such as P-09 in P-09-2; in another case, or of the
+same number in another notation; and of parts that only follow each other, or another form of the word.
 """
 
 AS_TYPED = 1.3
@@ -42,6 +42,11 @@ COMMON_AS_TYPED = 5
 BEFORE: Final = r"(?<![\w])"
 BEHIND: Final = r"(?![\w]|[+#](?![\w+#]))"
 """C is not the same word as C++ or C#."""
+
+JOINERS: Final = r"[-./:@\\\u2010-\u2015]"
+BEFORE_WHOLE: Final = rf"(?<!\w{JOINERS})"
+BEHIND_WHOLE: Final = rf"(?!{JOINERS}\w)"
+"""A whole identifier ends where its signs end: P-09 is not the whole of P-09-2."""
 
 RUNS: Final = ("\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff", "\u30a1-\u30fa\u30fc-\u30ff")
 """Chinese characters and katakana: a word in one of them ends before another script, as in 京都 in 京都の."""
@@ -61,14 +66,18 @@ class Literal:
         typed = _plain(unit.text)
         pattern = _pattern(typed)
         self.weight, self.is_there, self.is_common = weight, is_there, is_common
-        self._exact = re.compile(pattern, 0 if typed != typed.lower() else re.IGNORECASE)
+        case = 0 if typed != typed.lower() else re.IGNORECASE
+        self._whole = re.compile(pattern if typed.isalpha() else f"{BEFORE_WHOLE}{pattern}{BEHIND_WHOLE}", case)
+        self._exact = re.compile(pattern, case)
         self._same = re.compile(pattern, re.IGNORECASE)
         self._number = numbers.meant(typed)
 
     def likeness(self, text: str) -> float:
         """Return the value of the match in a text that contains the words."""
-        if self._exact.search(text):
+        if self._whole.search(text):
             return EXACT
+        if self._exact.search(text):
+            return LONGER
         if self._same.search(text) or (self._number and self._number in numbers.numbers_in(text)):
             return SAME
         return ADJACENT

@@ -115,6 +115,11 @@ def spelling(named: Named, units: Iterable[Unit], tokens_of: Callable[[str], Seq
     return 1.0 if all(_is_written(unit, names) for unit in said) else WITH_OTHER_SIGNS
 
 
+def is_in_name(named: Named, word: str) -> bool:
+    """Whether one of a document's names or its path contains a word as typed."""
+    return any(_folded(word) in _folded(name) for name in (*named.names, named.source_path, named.filename))
+
+
 def is_meant(filename: str, words: Sequence[str], tokens_of: Callable[[str], Sequence[str]]) -> bool:
     """Whether a query contains a file's name or only words of it; the file extension does not count as a name."""
     name, asked = set(telling(tokens_of, file_stem(filename))), set(words)

@@ -356,9 +356,10 @@ def bare(word: str) -> str:
 def units(text: str, phrases: Iterable[str]) -> list[Unit]:
     """Return the typed units, each once: the phrases in quotes, and the words that carry meaning."""
     by_text = {phrase: Unit(phrase, (phrase,), is_literal=True) for phrase in phrases}
+    quoted = set(map(bare, by_text))
     parted = [number[0] for number in numbers.NUMBER.finditer(text) if len(number[0].split()) > 1]
     for word in dict.fromkeys([*map(bare, text.split()), *parted]):
-        if word not in by_text and (unit := make_unit(word)):
+        if word not in quoted and (unit := make_unit(word)):
             by_text[word] = unit
     return list(by_text.values())
 

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from kb.api.search_models import Explanation
 from kb.lexical.emoji import written
 from kb.lexical.query_word_groups import alternatives
+from kb.search.contained_words import contained_words
 from kb.search.duplicates import Deduplicated, deduplicate
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, Ranking, Scale, best, fuse, measure_scale, or_none
+from kb.search.latest_first import latest_first
 from kb.search.literal_match import coverage
 from kb.search.literal_match import sought as literals
 from kb.search.name_match import BEST, LOOKED_AT, MOST_NAMED, NameMatch, likeness, sought, spelling, with_name
@@ -48,6 +50,8 @@ OF_SUCCESSORS = 10_000
 
 The number is high because one long note must not hide the others.
 """
+
+DAY = len("2026-01-31")
 
 Successors = Mapping[int, Sequence[int]]
 """The replacements of documents, nearest first."""
@@ -115,11 +119,29 @@ class Retriever:
             candidates = self._joined(candidates, self._first_of(missing))
         fused = fuse(candidates)
         fused = fused.with_typed(self._typed(candidates, fused.scores))
-        order = best(candidates, fused.scores, candidates.ids.size)
+        order = self._latest_first(candidates, fused.scores, best(candidates, fused.scores, candidates.ids.size))
         if successors:
             documents = self._index.documents_of(candidates.ids[order])
             order = np.array(in_succession(order.tolist(), documents, successors), np.int64)
         return Ranking(candidates, fused, order, limit, successors)
+
+    def _latest_first(
+        self, candidates: Candidates, scores: NDArray[np.float64], order: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return the order, but of passages that say the same of a fact the latest first."""
+        contained = contained_words(self._query, candidates.ids, self._selection)
+        if contained is None:
+            return order
+
+        def vectors_of(places: NDArray[np.int64]) -> NDArray[np.float32]:
+            ids = candidates.ids[places]
+            return self._selection.vectors(np.sort(ids))[np.argsort(np.argsort(ids))]
+
+        def days_of(places: NDArray[np.int64]) -> list[str]:
+            hits = self._hits(candidates.ids[places].tolist())
+            return [(hit.date or hit.updated_at or hit.created_at)[:DAY] for hit in hits]
+
+        return latest_first(order, scores, contained.are_there, vectors_of, days_of)
 
     def _explanations(self, ranking: Ranking, ids: NDArray[np.int64]) -> Mapping[int, Explanation]:
         """Return the explanations of the candidates with these ascending ids."""

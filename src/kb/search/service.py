@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from time import perf_counter
 
 import numpy as np
@@ -15,18 +15,17 @@ from numpy.typing import NDArray
 from kb.api.errors import ModelChanged
 from kb.api.search_models import CopyOf, UnknownWord, UnreadableFile
 from kb.embed.protocol import Embedder
-from kb.lexical.segmentation import folded
-from kb.lexical.stems import stemmed
-from kb.lexical.word_variants import spellings
 from kb.search.duplicates import Deduplicated
 from kb.search.fusion import Ranking
 from kb.search.highlights import Highlighter
-from kb.search.name_match import MOST_NAMED, unreadable
+from kb.search.name_match import unreadable
+from kb.search.other_languages import other_languages
 from kb.search.passages import PASSAGES, FoundPassage, TokenBudget, count, fit, group
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
 from kb.search.retrieve import Retriever, SuccessorsOf
-from kb.store.protocol import Index, Store, Transaction
+from kb.search.unknown_words import unknown_words
+from kb.store.protocol import Store, Transaction
 from kb.store.rows import Filter, VectorSpace
 from kb.telemetry.instruments import Instruments
 
@@ -50,8 +49,10 @@ class SearchAnswer:
     """The results of a search, best first.
 
     `omitted` counts the passages that did not fit into the budget, `pending` the unfinished jobs.
-    `unknown` are the words that no document contains; the search used the nearest known words instead. `unreadable`
-    lists some of the `unreadable_count` files that the query names. `weak` is true if no result answers the query well.
+    `unknown` are the words that no document contains, each with the nearest known words, of which the search used the
+    first; an identifier, a name or a phrase has none. `unreadable` lists some of the `unreadable_count` files that the
+    query names. `weak` is true if no result answers the query well; then `other_languages` lists languages, other than
+    the query's, of documents within its filter.
     """
 
     results: list[FoundPassage]
@@ -61,6 +62,7 @@ class SearchAnswer:
     unreadable: list[UnreadableFile] = field(default_factory=list)
     unreadable_count: int = 0
     weak: bool = False
+    other_languages: list[str] = field(default_factory=list)
 
 
 class SearchService:
@@ -126,7 +128,7 @@ class SearchService:
             if query.text is not None and tx.space != VectorSpace.of(embedder.spec):
                 embedder = self._model_of(tx.space)
             index = tx.index
-            unknown = self._unknown(tx, index, query)
+            unknown = unknown_words(tx, index, query)
             if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
             query = query.stemmed(index.languages)
@@ -142,6 +144,7 @@ class SearchService:
             total = count(passages)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
             results = list(fit(passages, budget, Highlighter(index.analyzer, query.shown)))
+            weak = retriever.is_weak(results)
             return SearchAnswer(
                 results,
                 total - count(results),
@@ -149,7 +152,8 @@ class SearchService:
                 [UnknownWord(word=word, nearest=nearest) for word, nearest in unknown.items()],
                 failed[:MOST_UNREADABLE],
                 len(failed),
-                retriever.is_weak(results),
+                weak,
+                other_languages(tx, query, index.languages) if weak else [],
             )
 
     def similar(self, tx: Transaction, document_id: int, top: int) -> SearchAnswer:
@@ -161,23 +165,6 @@ class SearchService:
         passages = best_documents(retriever, top + 1, folds=False)
         others = [passage for passage in passages if passage.document_id != document_id]
         return SearchAnswer(others[:top], 0, tx.jobs.pending())
-
-    def _unknown(self, tx: Transaction, index: Index, query: Query) -> dict[str, list[str]]:
-        """Return the words that no document contains, each with the nearest known words."""
-        if not query.plain:
-            return {}
-        others = {word: spellings(word) for word in query.plain}
-        words = [*others, *chain.from_iterable(others.values())]
-        everywhere = index.select(Filter(limit=query.where.limit))
-        unknown = everywhere.unknown(words)
-        return {
-            word: unknown[word]
-            for word, typed in others.items()
-            if word in unknown
-            and all(other in unknown for other in typed)
-            and not any(everywhere.best_ids([stem], 1).size for stem in stemmed([folded(word)], index.languages))
-            and not tx.documents.named(index.analyzer.indexed(word), MOST_NAMED, 1)
-        }
 
     def _model_of(self, space: VectorSpace) -> Embedder:
         """Return the model of vectors that came into use a moment ago."""

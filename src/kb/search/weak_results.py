@@ -6,24 +6,30 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kb.search.contained_words import contained_words
 from kb.search.passages import FoundPassage
 from kb.search.query import Query
+from kb.search.unknown_words import is_identifier
 from kb.store.protocol import Selection
 
 NEAR_ENOUGH = 0.55
 """The lowest cosine of a passage that answers a question in other words."""
 
+ENOUGH_WORDS = 0.5
+"""An answer contains more than this share of the words, each counted once or by its weight."""
+
 
 def are_weak(passages: Sequence[FoundPassage], query: Query, selection: Selection) -> bool:
-    """Whether each passage contains at most half of the query's words and is less similar than an answer would be."""
-    telling = query.telling
-    if not (passages and telling) or any((passage.vec_score or 0.0) >= NEAR_ENOUGH for passage in passages):
+    """Whether no passage contains most of the query's words or one of its identifiers, or is similar enough."""
+    if any((passage.vec_score or 0.0) >= NEAR_ENOUGH for passage in passages):
         return False
     ids = np.array(sorted(passage.chunk_id for passage in passages), np.int64)
-    words = list(dict.fromkeys(form for group in telling for form in group.forms))
-    present_in = {
-        word: ~np.isnan(selection.full_text_scores((word,), ids)) if occurrences is None else occurrences.counts > 0
-        for word, occurrences in zip(words, selection.occurrences(words, ids), strict=True)
-    }
-    shares = [np.mean([present_in[form] for form in group.forms], axis=0) > group.least for group in telling]
-    return not bool((2 * np.sum(shares, axis=0) > len(shares)).any())
+    contained = contained_words(query, ids, selection)
+    if contained is None:
+        return False
+    shares = contained.are_there.mean(axis=0)
+    weighted = contained.weights @ contained.are_there / contained.weights.sum()
+    if (np.maximum(shares, weighted) > ENOUGH_WORDS).any():
+        return False
+    identifiers = [form for unit in query.units if is_identifier(unit) for form in unit.forms]
+    return not any(contained.forms[form].any() for form in identifiers if form in contained.forms)

@@ -27,7 +27,7 @@ from kb_mcp.tools.reading import check_number, in_thread, read_several
 from kb_mcp.tools.reading import outline as make_outline
 from kb_mcp.tools.rendering import NOTICE, pending_text, quoted
 from kb_mcp.tools.token_budget import STEP, AnswerLimiter, check_from_chunk, shorten_names, tool_result, with_notice
-from kb_mcp.tools.weaker_results import without_weaker
+from kb_mcp.tools.weaker_results import other_languages_text, without_weaker
 
 MAX_INTEGER: Final = 2**63 - 1
 WAIT_SECONDS: Final = 1
@@ -141,6 +141,7 @@ class DocumentTools:
             *map(_misspelling, reply["unknown"]),
             *_unreadable(reply),
             *_weakness(reply, fts_only=fts_only, vec_only=vec_only),
+            *other_languages_text(reply),
         ]
         if weak:
             data["weak"] = " ".join(weak)

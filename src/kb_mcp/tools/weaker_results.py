@@ -63,3 +63,9 @@ def left_out_text(weaker: int, *, has_excerpts: bool) -> str:
         return "Sentences left out at …; all=true shows them." if has_excerpts else ""
     count = "1 weaker result" if weaker == 1 else f"{weaker} weaker results"
     return f"{count} left out{', and sentences at …' if has_excerpts else ''}; all=true shows them."
+
+
+def other_languages_text(reply: JSON) -> list[str]:
+    """Return a sentence that names other languages to search in, if no document answers well."""
+    languages = ", ".join(reply["other_languages"])
+    return [f"Other documents are in {languages}: also search in that language."] if languages else []

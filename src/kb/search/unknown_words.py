@@ -1,0 +1,103 @@
+"""The words of a query that no document contains."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Final
+
+from kb.lexical.function_words import FUNCTION_WORDS
+from kb.lexical.segmentation import folded, has_run
+from kb.lexical.stems import stemmed
+from kb.lexical.word_variants import in_words, spellings
+from kb.search import numbers
+from kb.search.name_match import LOOKED_AT, MOST_NAMED, is_in_name
+from kb.search.query import MAX_PARTS, Query, Unit, tokenize
+from kb.store.protocol import Index, Selection, Transaction
+from kb.store.rows import Filter
+
+MOST_EXACT: Final = 8
+"""The maximum number of identifiers and phrases of a query that are looked up."""
+
+LEAST_DIGITS: Final = 4
+"""The minimum number of digits of a number that may be an identifier."""
+
+TIME_OR_AMOUNT: Final = re.compile(r"\W*\d+[a-z°%]{0,3}\W*|\d+:\d+.*|(?:.*\W)?(?:19|20)\d\d(?:\W[\d\W]*)?")
+"""Such as 5kg, 3pm, 14:30, 2026-11-26 and 26.11.2026: documents write them in many ways."""
+
+
+def unknown_words(tx: Transaction, index: Index, query: Query) -> dict[str, list[str]]:
+    """Return the words that no document contains, each with the nearest known words.
+
+    An identifier, a name or a phrase in quotes has none: nothing replaces it.
+    """
+    exact: dict[str, list[str]] = {word: [] for word in _unknown_exact(tx, index, query)}
+    return exact | _misspelled(tx, index, query)
+
+
+def _misspelled(tx: Transaction, index: Index, query: Query) -> dict[str, list[str]]:
+    if not query.plain:
+        return {}
+    others = {word: spellings(word) for word in query.plain}
+    words = [*others, *chain.from_iterable(others.values())]
+    everywhere = _everywhere(index, query)
+    unknown = everywhere.unknown(words)
+    return {
+        word: unknown[word]
+        for word, typed in others.items()
+        if word in unknown
+        and all(other in unknown for other in typed)
+        and not any(everywhere.best_ids([stem], 1).size for stem in stemmed([folded(word)], index.languages))
+        and not tx.documents.named(index.analyzer.indexed(word), MOST_NAMED, 1)
+    }
+
+
+def _unknown_exact(tx: Transaction, index: Index, query: Query) -> list[str]:
+    sought = dict(islice(_exact(query), MOST_EXACT))
+    if not sought:
+        return []
+    everywhere = _everywhere(index, query)
+    everywhere.look_up(chain.from_iterable(sought.values()))
+    return [
+        word
+        for word, forms in sought.items()
+        if not any(everywhere.best_ids([form], 1).size for form in forms) and not _is_name(tx, index, word)
+    ]
+
+
+def _exact(query: Query) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for phrase in query.where.holding:
+        yield phrase, (phrase,)
+    for unit in query.units:
+        if unit.text not in query.where.holding and (is_identifier(unit) or _is_proper_name(unit)):
+            words = in_words(unit.text)
+            yield unit.text, (*unit.forms, words) if words else unit.forms
+
+
+def is_identifier(unit: Unit) -> bool:
+    """Whether a unit has digits or joining signs and one usual spelling: P-09, kb_get, v2.13.0, 4711."""
+    text = unit.text.lower()
+    if not unit.is_literal or has_run(text) or len(tokenize(text)) > MAX_PARTS:
+        return False
+    if number := numbers.meant(text):
+        return len(number.whole) >= LEAST_DIGITS and not number.decimals and not numbers.is_year(number)
+    if any(map(str.isdigit, text)):
+        return not TIME_OR_AMOUNT.fullmatch(text)
+    return len(tokenize(text)) > 1 and any(sign in text for sign in "_./@:\\&=")
+
+
+def _is_proper_name(unit: Unit) -> bool:
+    """Whether a unit is a word with a capital after its first letter, such as GitHub or NASA."""
+    word = unit.text
+    return word.isalpha() and not (word[1:].islower() or len(word) == 1) and word.lower() not in FUNCTION_WORDS
+
+
+def _is_name(tx: Transaction, index: Index, word: str) -> bool:
+    named = tx.documents.named(index.analyzer.indexed(word), MOST_NAMED, LOOKED_AT)
+    return any(is_in_name(document, word) for document in named)
+
+
+def _everywhere(index: Index, query: Query) -> Selection:
+    """Return all chunks that the caller may read."""
+    return index.select(Filter(limit=query.where.limit))
