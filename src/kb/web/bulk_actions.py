@@ -67,7 +67,8 @@ async def many(request: Request, visit: Visit) -> Response:
         visit.leave_notice(Notice(told(act, await carry_out(ids, await action(visit, act, form)))))
         return redirect(visit, back)
     async with one_operation(visit, back) as outcome:
-        outcome.text = told(act, await carry_out(ids, await action(visit, act, form))) + told_of(linking, "them")
+        tally = await carry_out(ids, await action(visit, act, form))
+        outcome.text = told(act, tally) + (told_of(linking, "them") if tally.done else "")
     return redirect(visit, back)
 
 
