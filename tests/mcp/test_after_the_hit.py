@@ -303,7 +303,10 @@ async def test_a_new_note_is_answered_with_those_that_say_nearly_the_same(agent,
     text = f"The {word} ferry leaves the southern pier at six."
     assert {"document_id": ferry["document_id"], "text": text} in later["alike"]
     assert later["notice"] == NOTICE
-    refused = await call(agent, "kb_addnote", text=text.replace("six", "nine"), if_new=True)
+    news = await call(agent, "kb_addnote", text=text.replace("six", "nine"), if_new=True)
+    assert "stored" not in news
+    assert {"document_id": ferry["document_id"], "text": text} in news["alike"]
+    refused = await call(agent, "kb_addnote", text=text.upper(), if_new=True)
     assert (refused["stored"], "document_id" in refused, "job_id" in refused) == (False, False, False)
     assert {"document_id": ferry["document_id"], "text": text} in refused["alike"]
     known = await call(agent, "kb_addnote", text=text, date="2026-04-01")

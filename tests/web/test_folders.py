@@ -104,6 +104,17 @@ def test_a_folder_that_cannot_be_watched_is_refused_with_the_reason_and_the_form
     assert "kb watches no folders yet" in reader.text
 
 
+def test_nobody_watches_a_folder_while_other_machines_can_connect_without_a_key(read, start_server, home, tmp_path):
+    own = {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
+    with start_server(tmp_path / "data", KB_APPS="api,web", KB_HOST="0.0.0.0", KB_ALLOW_OPEN="1", **own) as server:
+        reader = read(f"{server.url}/folders")
+        assert not [each for each in reader.page.forms if (each.action or "").endswith("folders")]
+        form = {"token": reader.page.xpath("//body/@data-token")[0], "path": "~/vault"}
+        refused = reader.http.post(f"{server.url}/folders", data=form, headers={"Accept": "text/html"})
+        assert refused.status_code == 403
+        assert "kb watches no folders yet" in refused.text
+
+
 def test_only_a_key_with_all_rights_watches_a_folder(read, guarded, tmp_path):
     with httpx2.Client(base_url=f"{guarded.url}/api/v1", headers={"Authorization": f"Bearer {KEY}"}) as engine:
         token = engine.post("keys", json={"name": "writes-folders", "right": "write"}).json()["key"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from kb.api.fields import NOTE
 from kb.api.note_models import Alike
+from kb.documents.new_facts import says_more
 from kb.embed.artifact import WEIGHTS
 from kb.embed.models.fetch import SOURCES
 from kb.formats.readers.front_matter import fact_of
 from kb.store.protocol import Index, Transaction
-from kb.store.rows import Content, Filter, Hit
+from kb.store.rows import Chunk, Content, Filter, Hit, NewChunk
 
 MOST_ALIKE: Final = 3
 LOOKED_AT: Final = 10
@@ -54,7 +55,7 @@ def find_alike(
     without a search.
     """
     index = tx.index
-    text = fact_of("".join(chunk.text for chunk in content.chunks))[:COMPARED]
+    text = _fact(content.chunks)[:COMPARED]
     is_measured = tx.space.digest == SOURCES[WEIGHTS]
     vector = _mean(content.vectors) if has_vectors and is_measured else None
     found = _candidates(index, text, vector) if among is None else _passages(tx, among)
@@ -71,6 +72,17 @@ def find_alike(
     replaced = tx.documents.successors(nearest)
     first = {hit.document_id: hit for _, _, hit in reversed(near)}
     return [_shown(first[note]) for note in nearest if note not in replaced][:MOST_ALIKE]
+
+
+def says_nothing_new(tx: Transaction, content: Content, alike: Sequence[Alike]) -> bool:
+    """Return whether one of the similar notes has the numbers, dates and words of a new one."""
+    text, stems = _fact(content.chunks), tx.index.analyzer.indexed
+    known = (_fact(tx.documents.chunks(note.document_id)) for note in alike)
+    return any(not says_more(text, other, stems) for other in known)
+
+
+def _fact(chunks: Iterable[NewChunk] | Iterable[Chunk]) -> str:
+    return fact_of("".join(chunk.text for chunk in chunks))
 
 
 def _candidates(index: Index, text: str, vector: NDArray[np.float32] | None) -> NDArray[np.int64]:

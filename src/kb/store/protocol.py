@@ -217,7 +217,7 @@ class History(Protocol):
         """Return the time since which every earlier version is kept; None if the history is complete."""
 
     def changed_since(self, instant: datetime) -> list[int]:
-        """Return the documents that were added, changed or deleted after `instant`, by ascending id."""
+        """Return the documents that were added, changed or deleted at or after `instant`, by ascending id."""
 
     def discard(self, document_id: int, author: Author) -> None:
         """Move a document to the bin, with the documents from its file; purge them if the bin is off."""

@@ -72,7 +72,7 @@ async def many(request: Request, visit: Visit) -> Response:
         return redirect(visit, back)
     async with one_operation(visit, back) as outcome:
         tally = await carry_out(ids, await action(visit, act, form))
-        outcome.text = told(act, tally) + told_of(linking, "them")
+        outcome.text = told(act, tally) + (told_of(linking, "them") if tally.done else "")
         if not tally.skipped:
             outcome.if_unchanged = UNCHANGED.get(act, "")
     return redirect(visit, back)

@@ -46,6 +46,8 @@ async def show(
 ) -> Response:
     rows = list(map(folder_row, (await visit.engine.folders())["folders"]))
     watched = [row for row in rows if row["watch"]]
+    may_watch = visit.right == "admin" and request.app.state.watch_folder is not None
+    may_watch = may_watch and not await is_open_to_others(visit)
     return render(
         request,
         "folders.html",
@@ -53,7 +55,7 @@ async def show(
         watched=watched,
         others=[row for row in rows if not row["watch"]],
         is_busy=any(map(is_busy, watched)),
-        may_watch=visit.right == "admin" and request.app.state.watch_folder is not None,
+        may_watch=may_watch,
         host=socket.gethostname(),
         wrong=wrong,
         sent=sent or dict.fromkeys(FIELDS, ""),
@@ -61,14 +63,22 @@ async def show(
 
 
 async def require_all_rights(visit: Visit) -> None:
-    """Refuse a key that is limited: kb reads a watched folder with the rights of its own account.
+    """Refuse strangers and limited keys: kb reads a watched folder with the rights of its own account.
 
     Raises:
-        Forbidden: the key does not have all rights.
+        Forbidden: the key does not have all rights, or other machines can connect without a key.
     """
     own = await visit.engine.own_rights()
     if own["right"] != "admin" or own["tags"] or own["path"]:
         raise Forbidden
+    if await is_open_to_others(visit):
+        raise Forbidden("Other machines can connect without a key. Make a key first, or run 'kb watch add'.")
+
+
+async def is_open_to_others(visit: Visit) -> bool:
+    """Return whether other machines may connect without a key."""
+    state = await visit.engine.settings()
+    return bool(state["reachable"] and not state["keyed"])
 
 
 async def watch_folder(request: Request, sent: Mapping[str, str]) -> str:
