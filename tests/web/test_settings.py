@@ -62,7 +62,8 @@ def test_what_is_not_a_number_is_refused_where_it_was_typed(reading, opened, nam
     reader = reading(f"{opened.url}/settings")
     reader.submit("settings$", **{name: text})
     assert reader.answer.status_code == 422
-    assert f"KB_{name.upper()}: it must be a" in reader.text
+    label = {"backup_hours": "Hours between backups", "backup_keep": "Backups to keep"}[name]
+    assert f"{label}: it must be a" in reader.text
     assert reader.page.xpath(f"//input[@name='{name}']")[0].value == text
 
 
