@@ -486,6 +486,14 @@ class Folders(Protocol):
     def let_in(self, source_path: str) -> None: ...
 
 
+class Dismissals(Protocol):
+    """Pairs of contents that a person called no duplicates, each in ascending order of the hashes."""
+
+    def all(self) -> set[tuple[str, str]]: ...
+    def set(self, pairs: Iterable[tuple[str, str]], *, dismissed: bool) -> None:
+        """Add or remove pairs."""
+
+
 class NoteFiles(Protocol):
     """The notes folder and the files of the notes in it."""
 
@@ -536,6 +544,8 @@ class Transaction(Protocol):
     def operations(self) -> Operations: ...
     @property
     def folders(self) -> Folders: ...
+    @property
+    def dismissals(self) -> Dismissals: ...
     @property
     def note_files(self) -> NoteFiles: ...
     @property
