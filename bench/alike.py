@@ -1,10 +1,11 @@
-"""Measure which notes kb names as alike, on pairs of notes about the same fact or about two facts.
+"""Measure which notes kb names as alike, and which ones it does not store with `if_new`, on pairs of notes.
 
     python -m bench.alike
 
-bench/alike.tsv has the pairs: the thresholds in kb/documents/alike.py were chosen by the first set, and the second one,
-of other languages and data and with many formulaic notes, only judges them. All first notes of a set are stored; each
-later note is then compared with them.
+bench/new_facts.tsv has pairs of which the later note says the same or more; they judge the storing of new notes. bench/alike.tsv
+has pairs about one fact or two: the thresholds in kb/documents/alike.py were chosen by the first set, and the second
+one, of other languages and data and with many formulaic notes, only judges them. All first notes of a set are stored;
+each later note is then compared with them.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     """The set, "same" or "other" for the fact, the stored note and the later one."""
 
 PAIRS: Final = Path(__file__).with_name("alike.tsv")
+NEW_FACTS: Final = Path(__file__).with_name("new_facts.tsv")
 PATIENT_SECONDS: Final = 60
 
 
@@ -63,10 +65,35 @@ def named(embedder: Embedder, of_set: Sequence[Pair], *, with_vectors: bool) -> 
             ]
 
 
+def is_stored(embedder: Embedder, note: str, later: str) -> bool:
+    """Return whether kb stores the later note after the first one, with `if_new`."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
+        store = SqliteStore(Path(folder, "kb.db"), VectorSpace.of(embedder.spec))
+        with closing(store), patch.object(note_vectors, "PATIENCE_SECONDS", PATIENT_SECONDS):
+            intake = NoteIntake(store, FolderBlobs(Path(folder)), NoteVectors(embedder, pool))
+            intake.add(NoteRequest(text=note))
+            return intake.add(NoteRequest(text=later, if_new=True)).stored
+
+
+def judge_new_facts(embedder: Embedder) -> None:
+    """Print how many notes that say more are stored, how many that say the same are not, and all others."""
+    with NEW_FACTS.open(encoding="utf-8") as file:
+        rows = [[cell.replace("\\n", "\n") for cell in row] for row in list(csv.reader(file, delimiter="\t"))[1:]]
+    stored = [is_stored(embedder, note, later) for _, note, later in rows]
+    right = Counter(says for (says, *_), is_new in zip(rows, stored, strict=True) if is_new == (says == "more"))
+    every = Counter(says for says, *_ in rows)
+    print(f"with if_new: {right['more']} of {every['more']} notes that say more are stored, and")
+    print(f"  {right['same']} of {every['same']} that say the same are not")
+    for (says, note, later), is_new in zip(rows, stored, strict=True):
+        if is_new != (says == "more"):
+            print("   ", says, repr(note), repr(later), sep=" | ")
+
+
 def main() -> int:
     """Print recall and precision of each set."""
     with tempfile.TemporaryDirectory() as folder:
         embedder = open_model(Path(folder))
+        judge_new_facts(embedder)
         for name, group in groupby(pairs(), itemgetter(0)):
             of_set = list(group)
             for with_vectors in (True, False):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import operator
+import statistics
 import sys
 from dataclasses import dataclass
 from itertools import islice
@@ -102,7 +103,7 @@ async def searched(agent: Client[Any], engine: EngineClient, questions: Iterable
     """Return the cost of ten results for each question."""
     tally = Tally()
     for question in questions:
-        result = await agent.call_tool("kb_search", {"query": question, **filters})
+        result = await agent.call_tool("kb_search", {"query": question, "top": 10, **filters})
         tally.add(result, await engine.search(query=question, top=10, **filters))
     return tally
 
@@ -121,9 +122,9 @@ async def recall(agent: Client[Any], engine: EngineClient) -> tuple[Tally, list[
     queries = [name for name in turns.judgements if turns.queries.get(name, {}).get("scope") == SCOPE]
     tally, found = Tally(), 0.0
     for name in queries:
-        question = {"query": turns.queries[name]["text"], "tags": [SCOPE]}
+        question = {"query": turns.queries[name]["text"], "tags": [SCOPE], "top": 10}
         result = await agent.call_tool("kb_search", question)
-        tally.add(result, await engine.search(**question, top=10))
+        tally.add(result, await engine.search(**question))
         evidence = turns.judgements[name].keys()
         paths = {each.get("source_path") for each in result.structured_content["results"]}
         found += len(evidence & paths) / len(evidence)
@@ -136,6 +137,19 @@ async def recall(agent: Client[Any], engine: EngineClient) -> tuple[Tally, list[
     return tally, [within("recall per 1,000 tokens, against before", now / before, 2, operator.ge, figures)]
 
 
+async def short_answers(agent: Client[Any]) -> list[bool]:
+    """Judge the median tokens of short answers about a conversation, and of ten results."""
+    turns, verdicts = collection("locomo_turns"), list[bool]()
+    queries = [query for query in turns.queries.values() if query["scope"] == SCOPE]
+    for more, limit in (({}, 150), ({"top": 10}, 450)):
+        answers = [
+            await agent.call_tool("kb_search", {"query": query["text"], "tags": [SCOPE]} | more) for query in queries
+        ]
+        tokens = statistics.median(count(answer.content[0].text) for answer in answers)
+        verdicts.append(within(f"median tokens of an answer with {more or 'no top'}", tokens, limit, operator.le))
+    return verdicts
+
+
 async def excerpts(agent: Client[Any]) -> bool:
     """Judge the evidence in sessions of conversations, of which later results show excerpts, against whole passages."""
     turns, shown, whole = collection("locomo_turns"), list[float](), list[float]()
@@ -145,7 +159,7 @@ async def excerpts(agent: Client[Any]) -> bool:
         evidence = [flat(turns.documents[turn]["text"])[:BEGINNING] for turn in grades if turn in turns.documents]
         if query.get("scope") not in SESSION_SCOPES or not evidence:
             continue
-        result = await agent.call_tool("kb_search", {"query": query["text"], "tags": [query["scope"]]})
+        result = await agent.call_tool("kb_search", {"query": query["text"], "tags": [query["scope"]], "top": 10})
         found = result.structured_content["results"]
         for recalls, texts in ((shown, map(shown_text, found)), (whole, (each["text"] for each in found))):
             said = flat("\n".join(texts))
@@ -240,6 +254,7 @@ async def measure(url: str) -> bool:
         verdicts = [
             *shares,
             *found,
+            *await short_answers(agent),
             await excerpts(agent),
             judge_questions((files, notes, turns)),
             within("40 notes listed", count(listed.content[0].text), 1500, operator.le),

@@ -17,6 +17,7 @@ NOT_FOUND_HINTS: Final = {
     "version": "kb_history(document_id=…) lists the versions.",
     "document_id": "Find its id with kb_search or kb_list.",
     "document_ids": "Find their ids with kb_search or kb_list.",
+    "replaces": "Find its id with kb_search or kb_list.",
     "job_id": "kb_jobs without job_id lists the latest jobs.",
 }
 """Hints by the argument that was not found."""
@@ -78,7 +79,7 @@ def error_text(error: KbError, arguments: Mapping[str, object]) -> str:
             return field + IN_BIN.sub(BROUGHT_BACK, error.detail)
         for field, hint in NOT_FOUND_HINTS.items():
             if arguments.get(field) and (field != "version" or " version " in error.detail):
-                return f"{field}: {one_line(error.detail)} {hint}"
+                return f"{field}: {one_line(error.detail).removeprefix(f'{field}: ')} {hint}"
     return one_line(error.detail) + _excerpts(error)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from datetime import timedelta
+from datetime import datetime, timedelta
 from email.message import EmailMessage
 from hashlib import sha256
 from uuid import uuid4
@@ -344,7 +344,8 @@ def test_the_bin_and_undo_are_of_its_documents_alone(admin, tagged, word):
 def test_an_undo_takes_back_no_more_than_the_changes_that_the_key_sees(admin, make_key, word):
     team, text = make_key(f"team-{word}", right="write", tags=[f"team-{word}"]), "documents/{}/text"
     ids = [admin.note(f"{word} first {number}", tags=[f"team-{word}"]) for number in range(2)]
-    since = admin.ok("PATCH", f"notes/{ids[0]}", json={"text": f"{word} second 0"})["updated_at"]
+    changed = admin.ok("PATCH", f"notes/{ids[0]}", json={"text": f"{word} second 0"})["updated_at"]
+    since = (datetime.fromisoformat(changed) + timedelta(milliseconds=1)).isoformat()
     for number, document_id in enumerate(ids):
         hidden = {"tags_add": ["private"], "tags_remove": [f"team-{word}"]}
         shown = {"tags_add": [f"team-{word}"], "tags_remove": ["private"]}

@@ -42,8 +42,9 @@ def test_a_note_that_says_nearly_the_same_is_named_and_with_if_new_nothing_is_st
     text = f"The {tag} ferry leaves the southern pier at {{}}."
     first = kb.note(text.format("six"))
     similar = f"similar: note {first}: {text.format('six')}\n"
-    assert kb("addnote", text.format("seven"), "--if-new").stdout == f"nothing stored: kb has a similar note\n{similar}"
-    assert kb.json("addnote", text.format("seven"), "--if-new", "--wait")["stored"] is False
+    same = text.format("six").upper()
+    assert kb("addnote", same, "--if-new").stdout == f"nothing stored: kb has a similar note\n{similar}"
+    assert kb.json("addnote", same, "--if-new", "--wait")["stored"] is False
     later = kb("addnote", text.format("seven"), "--wait").stdout.splitlines(keepends=True)
     assert similar in later[1:]
     again = kb("addnote", f"---\ndate: 2026-04-01\n---\n{text.format('six')}", "--if-new").stdout

@@ -40,6 +40,7 @@ documents  GET     /documents/{document_id}/pages
 documents  GET     /documents/{document_id}/pages/{number}.png
 documents  GET     /map
 documents  GET     /duplicates
+documents  PUT     /duplicates/dismissed
 documents  GET     /documents/{document_id}/compare/{other_id}
 notes      PATCH   /notes/{document_id}
 history    GET     /documents/{document_id}/history

@@ -7,7 +7,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from kb.api.errors import NotFound
+from kb.api.errors import Invalid, NotFound
 from kb.client.client import EngineClient
 from kb.search.near_duplicates import SHARED
 from tests.http.conftest import added, finished, until_idle
@@ -192,3 +192,54 @@ async def test_a_cursor_of_another_list_does_no_harm(http, cursor):
 async def test_only_documents_that_exist_are_compared(api):
     with pytest.raises(NotFound):
         await api.compare(1, 2**62)
+
+
+async def test_a_dismissed_group_is_left_out_until_one_of_its_documents_changes(own):
+    pair = [await file(own, "/a/story.txt", STORY), await added(own, EDITED)]
+    other = [await file(own, "/a/other.txt", OTHER), await file(own, "/b/other.txt", OTHER + " It is good.")]
+    await own.dismiss_duplicates(pair)
+    assert ids(await groups(own, "near")) == [other]
+    [left_out] = (await own.duplicates(kind="near", dismissed=True))["groups"]
+    assert ids([left_out]) == [pair]
+    await own.update_note(pair[1], EDITED + " The bell is old.")
+    await until_idle(own)
+    assert {*map(tuple, ids(await groups(own, "near")))} == {tuple(pair), tuple(other)}
+
+
+async def test_a_dismissed_group_comes_back_with_a_document_that_joins_it(own):
+    pair = [await file(own, "/a/story.txt", STORY), await added(own, EDITED)]
+    await own.dismiss_duplicates(pair)
+    third = await file(own, "/c/story.txt", STORY.replace("twice a month", "in summer"))
+    assert ids(await groups(own, "near")) == [[*pair, third]]
+
+
+async def test_a_dismissed_group_is_shown_again_on_request_and_deletes_nothing(own):
+    pair = [await file(own, "/a/story.txt", STORY), await added(own, EDITED)]
+    assert await own.dismiss_duplicates(pair) == {"document_ids": pair, "dismissed": True}
+    assert await own.dismiss_duplicates(pair) == {"document_ids": pair, "dismissed": True}, "twice is as good as once"
+    assert await groups(own, "near") == []
+    await own.dismiss_duplicates(pair, dismissed=False)
+    assert ids(await groups(own, "near")) == [pair]
+    assert (await own.duplicates(kind="near", dismissed=True))["groups"] == []
+    assert (await own.documents(total=True))["total"] == 2
+
+
+async def test_a_deleted_and_restored_document_stays_dismissed(own):
+    pair = [await file(own, "/a/story.txt", STORY), await added(own, EDITED)]
+    await own.dismiss_duplicates(pair)
+    await own.delete_document(pair[1])
+    await own.restore(pair[1])
+    assert await groups(own, "near") == []
+
+
+@pytest.mark.parametrize("wrong", [[], [1], ["x", "y"], [0, 1], [*range(1, 52)]])
+async def test_a_group_to_dismiss_has_two_to_fifty_documents(own, wrong):
+    with pytest.raises(Invalid, match="document_ids"):
+        await own.dismiss_duplicates(wrong)
+
+
+async def test_a_group_with_a_document_that_does_not_exist_is_not_dismissed(own):
+    pair = [await file(own, "/a/story.txt", STORY), await added(own, EDITED)]
+    with pytest.raises(NotFound):
+        await own.dismiss_duplicates([*pair, 99])
+    assert ids(await groups(own, "near")) == [pair]

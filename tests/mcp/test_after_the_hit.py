@@ -303,13 +303,42 @@ async def test_a_new_note_is_answered_with_those_that_say_nearly_the_same(agent,
     text = f"The {word} ferry leaves the southern pier at six."
     assert {"document_id": ferry["document_id"], "text": text} in later["alike"]
     assert later["notice"] == NOTICE
-    refused = await call(agent, "kb_addnote", text=text.replace("six", "nine"), if_new=True)
+    news = await call(agent, "kb_addnote", text=text.replace("six", "nine"), if_new=True)
+    assert "stored" not in news
+    assert {"document_id": ferry["document_id"], "text": text} in news["alike"]
+    refused = await call(agent, "kb_addnote", text=text.upper(), if_new=True)
     assert (refused["stored"], "document_id" in refused, "job_id" in refused) == (False, False, False)
     assert {"document_id": ferry["document_id"], "text": text} in refused["alike"]
     known = await call(agent, "kb_addnote", text=text, date="2026-04-01")
     assert (known["document_id"], known["existed"]) == (ferry["document_id"], True)
     other = await noted(agent, text="Boil the potatoes for twenty minutes and mash them with butter.")
     assert ferry["document_id"] not in [each["document_id"] for each in other.get("alike", [])]
+
+
+async def test_a_fact_that_is_part_of_a_longer_note_is_no_news(agent, word):
+    whole = await noted(
+        agent, text=f"Lunch with the {word} team. Jonas lives in Bruck, trains are late before 9. Call."
+    )
+    part = await call(agent, "kb_addnote", text="Jonas lives in Bruck, trains are late before 9", if_new=True)
+    assert part["stored"] is False
+    assert whole["document_id"] in [each["document_id"] for each in part["alike"]]
+    more = await call(agent, "kb_addnote", text="Jonas lives in Bruck, trains are late before 10", if_new=True)
+    assert "stored" not in more
+
+
+async def test_a_note_keeps_its_date_with_a_new_text_unless_the_text_has_one(agent, word):
+    note = (await noted(agent, text=f"{word} one", date="2025-02-02"))["document_id"]
+
+    async def dated():
+        listed = (await call(agent, "kb_list", source_prefix="", sort="date", text=80))["documents"]
+        return next(each["date"] for each in listed if each["id"] == note)
+
+    await call(agent, "kb_update_note", document_id=note, text=f"{word} two")
+    assert await dated() == "2025-02-02"
+    await call(agent, "kb_update_note", document_id=note, text=f"---\ndate: 2024-01-01\n---\n{word} three")
+    assert await dated() == "2024-01-01"
+    refused = await agent.call_tool("kb_update_note", {"document_id": 10**6, "text": "x"}, raise_on_error=False)
+    assert "does not exist" in said(refused)
 
 
 async def test_a_note_names_the_notes_that_it_links_to_and_that_link_to_it(agent, word):

@@ -25,7 +25,9 @@ def found(text, *words, front_matter=""):
 
 
 def shown(text, *words, **more):
-    [ranges] = excerpts([found("x", "x")] * WHOLE_RESULTS + [found(text, *words, **more)])[WHOLE_RESULTS:]
+    [ranges] = excerpts([found("x", "x")] * WHOLE_RESULTS + [found(text, *words, **more)], WHOLE_RESULTS)[
+        WHOLE_RESULTS:
+    ]
     return shown_text({"text": text, "shown": ranges} if ranges else {"text": text})
 
 
@@ -43,8 +45,8 @@ def logbooks(server):
     asyncio.run(fill())
 
 
-async def test_the_first_results_are_whole_and_the_later_ones_are_excerpts(agent, logbooks):
-    result = await agent.call_tool("kb_search", QUESTION)
+async def test_the_first_of_ten_results_are_whole_and_the_later_ones_are_excerpts(agent, logbooks):
+    result = await agent.call_tool("kb_search", QUESTION | {"top": 10})
     answer = result.content[0].text
     assert answer.count("the pilot sighted the lighthouse of Skagen.") == 10
     assert answer.count(FILLER.strip()) == WHOLE_RESULTS * 10
@@ -54,7 +56,7 @@ async def test_the_first_results_are_whole_and_the_later_ones_are_excerpts(agent
     assert all(each["text"].count(FILLER.strip()) == 10 for each in found)
 
 
-@pytest.mark.parametrize("more", [{"all": True}, {"top": 11}, {"sort": "recent"}])
+@pytest.mark.parametrize("more", [{"all": True}, {"top": 11}, {"top": 10, "sort": "recent"}])
 async def test_passages_are_whole_if_the_agent_asks_for_all_or_the_last_may_be_the_best(agent, logbooks, more):
     result = await agent.call_tool("kb_search", QUESTION | more)
     assert result.content[0].text.count(FILLER.strip()) == 100
@@ -67,8 +69,16 @@ async def test_the_collections_surface_shows_the_same_excerpts(start_gateway, se
     settings = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY, "KB_MCP_COLLECTIONS": "1"}
     with start_gateway(**settings) as gateway:
         async with Client(f"{gateway.url}/collections/mcp") as agent:
-            result = await agent.call_tool("kb_search", QUESTION)
+            result = await agent.call_tool("kb_search", QUESTION | {"top": 10})
     assert result.content[0].text.count(FILLER.strip()) == WHOLE_RESULTS * 10
+
+
+async def test_of_a_short_answer_only_the_first_result_is_whole(agent, logbooks):
+    result = await agent.call_tool("kb_search", QUESTION)
+    answer = result.content[0].text
+    assert answer.count(FILLER.strip()) == 10
+    assert answer.count("\n…On day ") == 9
+    assert answer.endswith(">>> Sentences left out at …; all=true shows them.")
 
 
 def test_a_short_passage_and_one_without_words_of_the_query_stay_whole():

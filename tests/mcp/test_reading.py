@@ -137,7 +137,7 @@ async def test_a_list_by_date_is_in_the_order_of_the_dates_it_shows(agent, word)
 async def test_a_date_and_tags_that_all_results_have_are_said_once(agent, word):
     for number in range(3):
         await noted(agent, text=f"{word} {number}", date="2026-02-03", tags=[word, f"only-{number}"])
-    for tool, arguments in (("kb_search", {"query": word, "tags": [word]}), ("kb_list", {"tags": [word]})):
+    for tool, arguments in (("kb_search", {"query": word}), ("kb_list", {"tags": [word]})):
         result = await agent.call_tool(tool, arguments)
         text = result.content[0].text
         assert text.count(f"tags {word}") == 1, tool
@@ -145,8 +145,16 @@ async def test_a_date_and_tags_that_all_results_have_are_said_once(agent, word):
         found = next(value for value in result.structured_content.values() if isinstance(value, list))
         assert all(word in each["tags"] for each in found), tool
     assert f"\nAll: tags {word}.\n" in text
-    searched = (await agent.call_tool("kb_search", {"query": word, "tags": [word]})).content[0].text
+    searched = (await agent.call_tool("kb_search", {"query": word})).content[0].text
     assert f"\n>>> All: notes · 2026-02-03 · tags {word}.\n" in searched
+
+
+async def test_a_search_does_not_say_the_tags_that_it_was_asked_for(agent, word):
+    for number in range(2):
+        await noted(agent, text=f"{word} {number}", date="2026-02-03", tags=[word, f"{word}/below"])
+    result = await agent.call_tool("kb_search", {"query": word, "tags": [word]})
+    assert f"\n>>> All: notes · 2026-02-03 · tags {word}/below.\n" in result.content[0].text
+    assert all(word in found["tags"] for found in result.structured_content["results"])
 
 
 @pytest.mark.parametrize("tool", ["kb_search", "kb_list"])

@@ -37,7 +37,7 @@ def shelf(server):
 
 
 async def test_weaker_results_are_left_out_and_counted_and_all_shows_them(agent, shelf):
-    question = {"query": "Which port does the gateway of Harbor use?", "tags": [TAG]}
+    question = {"query": "Which port does the gateway of Harbor use?", "tags": [TAG], "top": 10}
     result = await agent.call_tool("kb_search", question)
     found = result.structured_content
     assert found["results"][0]["text"] == ANSWER
@@ -57,7 +57,7 @@ async def test_more_than_ten_results_are_given_as_asked(agent, shelf):
 async def test_notes_that_answer_alike_all_stay(agent, word):
     for number in range(12):
         await noted(agent, text=f"{word} meeting {number} of the harbour board about dredging.", tags=[word])
-    found = await call(agent, "kb_search", query=f"{word} harbour board dredging", tags=[word])
+    found = await call(agent, "kb_search", query=f"{word} harbour board dredging", tags=[word], top=10)
     assert len(found["results"]) == 10
 
 
@@ -78,7 +78,7 @@ def result(number, score, fts, vec, replaced_by=None, more=()):
     ("results", "kept"),
     [
         ([result(1, 6.0, 9.0, 0.8), result(2, 0.5, 1.0, 0.2)], [1]),
-        ([result(1, 6.0, 9.0, 0.8), result(2, 1.5, 1.0, 0.2)], [1, 2]),  # the bonus of the first does not count
+        ([result(1, 6.0, 9.0, 0.8), result(2, 1.6, 1.0, 0.2)], [1, 2]),  # the bonus of the first does not count
         ([result(2, 0.1, None, 0.1), result(1, 3.0, 9.0, 0.8, replaced_by=2)], [2, 1]),
         ([result(1, 1.0, None, 0.5), result(2, -1.0, None, 0.45)], [1, 2]),
         ([result(1, -0.5, None, -0.1), result(2, -1.0, None, -0.2)], [1, 2]),
@@ -92,16 +92,18 @@ def test_what_stays(results, kept):
 
 
 @pytest.mark.parametrize(
-    ("weaker", "has_excerpts", "said"),
+    ("weaker", "further", "has_excerpts", "said"),
     [
-        (0, False, ""),
-        (1, False, "1 weaker result left out; all=true shows them."),
-        (2, True, "2 weaker results left out, and sentences at …; all=true shows them."),
-        (0, True, "Sentences left out at …; all=true shows them."),
+        (0, 0, False, ""),
+        (1, 0, False, "1 weaker result left out; all=true shows them."),
+        (2, 0, True, "2 weaker results left out, and sentences at …; all=true shows them."),
+        (0, 0, True, "Sentences left out at …; all=true shows them."),
+        (0, 1, False, "1 more result: top=10."),
+        (0, 7, True, "7 more results, and sentences at …: top=10."),
     ],
 )
-def test_an_answer_says_what_it_leaves_out(weaker, has_excerpts, said):
-    assert left_out_text(weaker, has_excerpts=has_excerpts) == said
+def test_an_answer_says_what_it_leaves_out(weaker, further, has_excerpts, said):
+    assert left_out_text(weaker, further, has_excerpts=has_excerpts) == said
 
 
 async def test_a_weak_answer_names_the_other_languages_of_documents(agent, word):

@@ -39,6 +39,11 @@ UNKNOWN_PARAMETERS = [
     ("kb_addnote", {"note": "x"}, r"^note: .*text: missing"),
     ("kb_addnote", {"text": "x", "tag": "a"}, r"^tag: .*tags"),
     ("kb_update_note", {"note_id": 1, "text": "x"}, r"^note_id: .*takes document_id, text"),
+    (
+        "kb_update_note",
+        {"document_id": 1, "replaces": 2},
+        r"^replaces: no such parameter\. kb_addnote takes replaces\.",
+    ),
     ("kb_update_note", {"id": 1, "text": "x"}, r"^id: .*takes document_id, text"),
     ("kb_update_note", {"document_id": 1, "old_text": "x"}, r"^old_text: .*old, new"),
     ("kb_get", {"id": 1}, r"^id: .*kb_get takes document_id"),
@@ -63,10 +68,13 @@ UNKNOWN_PARAMETERS = [
 ]
 
 WRONG_VALUES = [
-    ("kb_search", {"query": ""}, r"^query: "),
-    ("kb_search", {"query": "  "}, r"^query: "),
-    ("kb_search", {"query": "x", "top": 0}, r"^top: .*greater than or equal to 1"),
-    ("kb_search", {"query": "x", "top": 1000}, r"^top: .*100"),
+    ("kb_search", {"query": ""}, r"^query: is empty\. Give at least one word\.$"),
+    ("kb_search", {"query": "  "}, r"^query: must contain more than white space$"),
+    ("kb_addnote", {"text": ""}, r"^text: is empty\. Give at least one word\.$"),
+    ("kb_addnote", {"text": "x", "tags": [""]}, r"^tags\.0: is empty\. Give at least one word\.$"),
+    ("kb_addnote", {"text": "x", "replaces": 1 << 40}, r"^replaces: .* does not exist\. Find its id with kb_search"),
+    ("kb_search", {"query": "x", "top": -1}, r"^top: must be at least 0\.$"),
+    ("kb_search", {"query": "x", "top": 1000}, r"^top: must be at most 100\.$"),
     ("kb_search", {"query": "x", "top": "ten"}, r"^top: must be a whole number, such as 131"),
     ("kb_search", {"query": "x", "fts_only": True, "vec_only": True}, r"^fts_only, vec_only: set at most one"),
     ("kb_search", {"query": "x", "sort": "newest"}, r"^sort: .*'recent'"),

@@ -10,7 +10,7 @@ from unicodedata import normalize
 import pytest
 
 from kb.api.rights import Limit
-from kb.lexical.document_names import folded_name
+from kb.lexical.document_names import folded_name, folded_names
 from kb.store.rows import Filter
 from kb.store.sqlite.store import SqliteStore
 from tests.support.documents import DIMENSIONS, content
@@ -35,6 +35,9 @@ def filled(make_store):
             lease = replace(content("A lease"), filename="Lease.txt")
             ids["lease"] = tx.documents.add(lease, "f/mail.eml#Lease.txt", (), part_of=mail)
             ids["note"] = tx.documents.add(content("Ahoi"), None, ())
+            for name in ("Straßenplan.PDF", "Straßenplan.odt"):
+                sent = replace(content("Houses."), filename=name, title="Plan of the streets")
+                ids[name] = tx.documents.add(sent, None, ())
         yield store, {number: path for path, number in ids.items()}
 
 
@@ -51,6 +54,10 @@ def filled(make_store):
         ("100%_d*", {PATHS[5]}),
         ("100%?d*", {PATHS[5]}),
         ("1000*", set()),
+        ("strassenplan.pdf", {"Straßenplan.PDF"}),
+        ("*.odt", {"Straßenplan.odt"}),
+        ("plan of the streets", {"Straßenplan.PDF", "Straßenplan.odt"}),
+        ("plan of the streets.*", set()),
     ],
 )
 def test_a_filter_by_name_folds_letters_and_knows_attachments(filled, pattern, found):
@@ -104,3 +111,9 @@ def test_a_name_is_folded_whatever_it_is_of():
     assert folded_name("a/B.MD", "Title", is_part=False) == "b.md"
     assert folded_name("mail.eml#Größe.txt", "Title", is_part=True) == "grösse.txt"
     assert folded_name(None, "TITLE", is_part=False) == "title"
+
+
+def test_a_file_without_a_path_has_the_name_under_which_it_was_sent_and_its_title():
+    assert folded_names(None, "C:\\scans\\Memo.PDF", "Memo", is_part=False) == ["memo.pdf", "memo"]
+    assert folded_names("a/b.md", "Memo.PDF", "Memo", is_part=False) == ["b.md"]
+    assert folded_names(None, None, "Memo", is_part=False) == ["memo"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from kb.documents.undo import PlannedUndo, Scope, _in_turn, carry_out, find_oper
 from kb.routes.folders import claim
 from kb.store.rows import Author, NewJob, SyncedFolder
 from tests.store.test_store import content
+from tests.support.eventually import eventually
 from tests.support.undo import undo
 
 ME = Caller("me")
@@ -234,3 +235,53 @@ def test_coming_back_can_be_taken_back_also_of_a_document_that_a_wrong_clock_dat
     add(store, "/a.md", "one", "three")
     assert [step.action for step in take_back()] == ["delete"]
     assert there(store) == {}
+
+
+def times_of(store, document_id):
+    """The times that the history shows of the changes of a document, the first one first."""
+    with store.read() as tx:
+        versions, binned = tx.history.versions(document_id, limit=9), tx.history.binned(document_id)
+    stamps = [*reversed([version.at for version in versions]), *([binned.deleted_at] if binned else [])]
+    return [datetime.fromisoformat(stamp) for stamp in stamps]
+
+
+def await_next_second():
+    """Wait until a command and its change have times in different seconds."""
+    begun = datetime.now(UTC).second
+    eventually("another second has begun", lambda: datetime.now(UTC).second != begun)
+
+
+@pytest.mark.parametrize("shown", [lambda at: at, lambda at: at.replace(microsecond=0)], ids=["millisecond", "second"])
+def test_an_undo_since_the_time_of_a_change_undoes_it_though_its_command_came_earlier(
+    store, embedder, originals, shown
+):
+    with store.write() as tx:
+        tx.jobs.add(NewJob("file", source_path="/late.md", author=of("early")))
+    await_next_second()
+    late = add(store, "/late.md", "late", "early")
+    add(store, "/late.md", "later", "early")
+    [step] = undo(store, embedder, originals, shown(times_of(store, late)[0]))
+    assert (step.document_id, step.action, step.skipped) == (late, "delete", None)
+
+
+def test_an_undo_since_a_second_takes_back_no_part_of_a_command_that_came_earlier(store, embedder, originals):
+    with store.write() as tx:
+        tx.jobs.add(NewJob("file", source_path="/0.md", author=of("early")))
+    await_next_second()
+    ids = [add(store, f"/{number}.md", f"text {number}", "early") for number in range(3)]
+    assert undo(store, embedder, originals, times_of(store, ids[0])[0].replace(microsecond=0)) == []
+    assert len(there(store)) == 3
+
+
+def test_an_undo_since_the_time_of_a_deletion_restores_the_document(store, embedder, originals):
+    id_ = add(store, "/a.md", "one", "one")
+    delete(store, originals, id_, of("two"))
+    [step] = undo(store, embedder, originals, times_of(store, id_)[-1])
+    assert (step.document_id, step.action, step.skipped) == (id_, "restore", None)
+
+
+def test_an_undo_since_the_moment_after_a_change_keeps_it(store, embedder, originals):
+    id_ = add(store, "/a.md", "one", "one")
+    add(store, "/a.md", "two", "two")
+    [step] = undo(store, embedder, originals, times_of(store, id_)[0] + timedelta(milliseconds=1))
+    assert (step.document_id, step.action, step.version) == (id_, "revert", 1)

@@ -41,6 +41,7 @@ from tests.support.workers import job_of, queued, working
 FERRY = "The ferry leaves at six."
 LONG = "The clerks of the counting house kept their ledgers in good order. " * 200
 API = "The Lantern API allows 60 calls a minute for each key."
+REWORDED = "For each key the Lantern API allows 60 calls a minute."
 
 
 PICTURE = f"![a map](data:image/png;base64,{'iVBORw0KGgo' * 100})\n"
@@ -205,10 +206,10 @@ def test_if_new_also_holds_for_a_note_that_is_queued(store, intake, monkeypatch)
     known = f"{API} Beyond this limit it answers with status 429 until the next minute begins."
     add(intake, known)
     monkeypatch.setattr(intake.vectors, "content", changed)
-    texts = [known, known.replace("60", "90"), PICTURE + known, FERRY]
+    texts = [known, known.replace(API, REWORDED), PICTURE + known, known.replace("60", "90"), FERRY]
     answers = [add(intake, text, if_new=True) for text in texts]
-    assert [answer.stored for answer in answers] == [False, False, False, True]
-    assert count(store) == (1, 1)
+    assert [answer.stored for answer in answers] == [False, False, True, True, True]
+    assert count(store) == (1, 3)
     keyed = add(intake, "Bruno prefers tea.", "k")
     assert add(intake, "Bruno prefers tea.", "k").job_id == keyed.job_id
 
@@ -560,13 +561,23 @@ def test_if_new_stores_nothing_that_is_known_or_alike(store, intake):
     before = count(store)
     again = add(intake, API, tags=["two"], if_new=True)
     assert (again.stored, again.existed, again.document_id, again.job_id) == (False, True, stored.document_id, None)
-    alike = add(intake, API.replace("60", "90"), if_new=True)
+    alike = add(intake, REWORDED, if_new=True)
     assert (alike.stored, alike.existed, alike.document_id) == (False, False, None)
     assert [note.document_id for note in alike.alike] == [stored.document_id]
     assert count(store) == before
     with store.read() as tx:
         assert tx.documents.get(stored.document_id).tags == ("one",)
     assert add(intake, "Bruno prefers tea.", if_new=True).stored
+
+
+def test_if_new_stores_a_note_with_another_number_and_names_the_similar_one(store, intake):
+    stored = add(intake, f"{API} {LONG}")
+    later = add(intake, f"{API.replace('60', '90')} {LONG}", if_new=True)
+    assert (later.stored, later.existed, later.document_id != stored.document_id) == (True, False, True)
+    assert [note.document_id for note in later.alike] == [stored.document_id]
+    longer = add(intake, f"{API} {LONG} Since 2031 it answers in JSON.", if_new=True)
+    assert longer.stored
+    assert not add(intake, f"{API.upper()} {LONG}", if_new=True).stored
 
 
 def test_if_new_does_not_mind_the_note_that_it_changes_or_replaces(store, intake):
@@ -579,15 +590,13 @@ def test_if_new_does_not_mind_the_note_that_it_changes_or_replaces(store, intake
 
 def test_if_new_compares_words_while_the_model_is_busy(store, intake, gate, monkeypatch):
     stored = add(intake, API)
-    answer = late(intake, gate, monkeypatch, API.replace("60", "90"), if_new=True)
+    answer = late(intake, gate, monkeypatch, REWORDED, if_new=True)
     assert (answer.stored, [note.document_id for note in answer.alike]) == (False, [stored.document_id])
     assert late(intake, gate, monkeypatch, "Bruno prefers tea.", if_new=True).stored
 
 
 def test_of_many_who_say_the_same_at_once_one_is_stored(store, intake):
-    texts = [
-        f"---\ndate: 2026-01-0{day}\n---\nThe ferry leaves at {'six' if day % 2 else 'seven'}." for day in range(1, 9)
-    ]
+    texts = [f"---\ndate: 2026-01-0{day}\n---\n{API if day % 2 else REWORDED}" for day in range(1, 9)]
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(lambda text: add(intake, text, if_new=True), texts))
     assert [answer.stored for answer in answers].count(True) == 1
@@ -613,7 +622,7 @@ class Raced:
 def test_if_new_sees_what_came_while_the_note_was_prepared_and_searches_in_no_write(
     store, intake, gate, monkeypatch, is_busy
 ):
-    others = [FERRY, "Bruno prefers tea.", API.replace("60", "90")]
+    others = [FERRY, "Bruno prefers tea.", REWORDED]
     add(intake, others[0])
     monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 0.01 if is_busy else 20)
     raced = replace(intake, store=Raced(store, lambda: [add(intake, other) for other in others]))

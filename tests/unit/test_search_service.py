@@ -420,6 +420,34 @@ def test_a_later_note_comes_first_only_if_it_answers_as_well_and_says_the_same(f
     assert paths(service, "lunch")[0] == "lunch.md"
 
 
+@pytest.mark.parametrize(
+    ("query", "parts", "path"),
+    [
+        ("wifi", "wi fi", "guests.md"),
+        ("zeroday patch", "zero day", "day.md"),
+        ("maxconnections", "max connections", "max.md"),
+        ("E2207", "e 2207", "error.md"),
+        ("pump p07", "p 07", "pump.md"),
+    ],
+)
+def test_words_that_stick_together_find_their_parts(filled, query, parts, path):
+    _, service, add = filled
+    add(
+        {
+            "guests.md": ("Guests", "The Wi-Fi of the guests has a new password."),
+            "day.md": ("Patch", "A zero-day in the library: patch it."),
+            "max.md": ("Settings", "Set max_connections to 200."),
+            "error.md": ("Errors", "E-2207: the relay sticks."),
+            "pump.md": ("Pumps", "P-07: offset 0.40 ml."),
+            "other.md": ("Others", "The day of zero connections: 2207 pumps, e-mail of 07:00 p.m. and a wide fish."),
+        }
+    )
+    answer = service.search(Query.parse(query, Filter()), 5)
+    assert answer.results[0].source_path == path
+    assert [each.nearest[0] for each in answer.unknown] == [parts]
+    assert not answer.weak
+
+
 def test_copies_are_one_result_that_names_the_other_places(filled):
     _, service, add = filled
     add({f"project{number}/template.md": ("Template", TEMPLATE) for number in range(8)})
@@ -746,6 +774,19 @@ def test_the_language_of_a_text_is_guessed(language):
 )
 def test_of_a_short_text_or_one_in_several_languages_none_is_guessed(text):
     assert guessed([text]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("来週月曜日の定例会議は第二会議室で午前十時開始。", "ja"),
+        ("玄関の呼び鈴は故障中です。裏口へお回りください。", "ja"),
+        ("ゲートウェイの再起動ボタンは本体の背面にあります。", "ja"),
+        ("下周一的例会改在第二会议室，上午十点开始。", "zh"),
+    ],
+)
+def test_japanese_is_told_from_chinese_by_its_kana(text, language):
+    assert guessed([text]) == language
 
 
 def test_code_and_addresses_in_a_text_do_not_hide_its_language():

@@ -212,3 +212,38 @@ def test_without_duplicates_the_page_says_so(start_server, reading, tmp_path):
             assert reading(f"{server.url}/{place}").answer.status_code == 200
         assert reading(f"{server.url}/duplicates?cursor=x").answer.status_code == 422
         assert reading(f"{server.url}/d/1/compare/2").answer.status_code == 404
+
+
+def test_a_near_group_is_dismissed_and_shown_again(browser, site, twins):
+    name, ids = twins
+    browser.get(f"{site.url}/duplicates?kind=near")
+    [group] = find(browser, ".pair", name)
+    group.find_element(By.XPATH, ".//button[.='Not duplicates']").click()
+    find(browser, ".notice", "kb leaves this group out until it changes.")
+    assert not [each for each in browser.find_elements(By.CSS_SELECTOR, ".pair") if name in each.text]
+    assert present(site, ids) == ids
+    find(browser, ".notice a", "Dismissed groups")[0].click()
+    [group] = find(browser, ".pair", name)
+    group.find_element(By.XPATH, ".//button[.='Show again']").click()
+    find(browser, ".notice", "kb shows this group again.")
+    assert find(browser, ".pair", name)
+
+
+def dismiss(reading, site, first, **values):
+    """Dismiss the near group that begins with a document, without script."""
+    reader = reading(f"{site.url}/duplicates?kind=near")
+    forms = [form for form in reader.page.forms if (form.action or "").endswith("/dismissed")]
+    [form] = [form for form in forms if first in form.xpath(".//input[@name='id']/@value")]
+    data = {"act": "dismiss"}
+    for key, value in form.form_values():
+        data.setdefault(key, []).append(value)
+    reader._take(reader.http.post(form.action, data=data | values))
+    return reader.text
+
+
+@pytest.mark.parametrize(("values", "reason"), [({"seen": "1.000"}, "has changed"), ({"token": "of another page"}, "")])
+def test_a_group_is_dismissed_only_as_the_page_of_this_visitor_showed_it(reading, site, twins, values, reason):
+    _, ids = twins
+    assert reason in dismiss(reading, site, str(ids[0]), **values)
+    page = site.engine.get("duplicates", params={"kind": "near", "dismissed": True}).json()
+    assert not [group for group in page["groups"] if group["documents"][0]["id"] in ids]

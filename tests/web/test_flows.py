@@ -366,10 +366,10 @@ def test_keys_are_listed_with_their_last_use(browser, guarded):
     browser.expected = ("401",)
     browser.get(f"{guarded.url}/keys")
     find(browser, "[name=key]")[0].send_keys(KEY, Keys.ENTER)
-    assert "never" in find(browser, "tbody tr", "phone")[0].text
+    assert "never used" in find(browser, ".rows li", "phone")[0].text
     httpx2.get(f"{guarded.url}/api/v1/tags", headers={"Authorization": f"Bearer {made.json()['key']}"})
     browser.get(f"{guarded.url}/keys")
-    assert "just now" in find(browser, "tbody tr", "phone")[0].text
+    assert "last used just now" in find(browser, ".rows li", "phone")[0].text
     assert made.json()["key"] not in browser.page_source
 
 

@@ -188,7 +188,7 @@ def test_a_key_is_made(browser, guarded):
         press(browser, Keys.TAB)
     press(browser, "by-keyboard", Keys.ENTER)
     assert find(browser, ".good pre")
-    assert find(browser, "tbody tr", "by-keyboard")
+    assert find(browser, ".rows li", "by-keyboard")
 
 
 def test_a_failed_file_is_dismissed_after_its_reason_was_read(browser, site, capstans):

@@ -48,7 +48,7 @@ def open_then_click(browser, url, *selectors):
 def open_notice(browser, site):
     """A list after some of its rows were changed together."""
     open_then_click(browser, f"{site.url}/documents?tag=boat", ".pick", ".drop-up summary")
-    find(browser, ".drop-up [name=add]")[0].send_keys("noticed")
+    find(browser, ".drop-up [name=add]")[0].send_keys(f"seen-at-{browser.execute_script('return innerWidth')}")
     find(browser, "button", "Change tags")[0].click()
     find(browser, ".notice", "Tags changed in 1 document.")
 

@@ -499,3 +499,11 @@ def test_a_form_that_is_sent_twice_keeps_its_undo(browser, site, batch):
     find(browser, ".notice button", "Undo")[0].click()
     find(browser, ".notice", "Undone")
     assert tagged(site, tag) == set(ids)
+
+
+def test_tags_that_were_already_so_are_not_said_to_have_changed(reading, site, batch):
+    tag, ids = batch
+    reader = reading(f"{site.url}/documents?tag={tag}")
+    send(reader, act="retag", id=[str(ids[0])], add=tag)
+    assert "These tags were already as you chose: kb changed nothing." in reader.text
+    assert "Tags changed" not in reader.text

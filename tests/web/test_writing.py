@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from hashlib import sha256
 
 import httpx2
 import pytest
@@ -270,6 +271,23 @@ def test_dropped_files_are_added_and_linked_and_the_page_stays(browser, site, ed
     assert "broken" not in text
     assert browser.current_url.endswith("/new")
     assert not browser.find_element(By.ID, "drop").is_displayed()
+
+
+def test_a_dropped_picture_gets_a_line_of_its_own_and_is_made_only_once(browser, site, editor):
+    picture = PNG + b"dropped"
+    editor.send_keys("The plan of the shed.\nThe next line.")
+    choose(browser, 3, 3)
+    transfer(browser, "drop", [("plan.png", "image/png", picture)])
+    eventually("its link is there", lambda: "png]]" in value(browser))
+    before, _, link, _, after = value(browser).split("\n")
+    assert (before, after) == ("The plan of the shed.", "The next line.")
+    assert link.startswith("![[attachments/plan-")
+    choose(browser, 0, 0)
+    transfer(browser, "paste", [("image.png", "image/png", picture)])
+    eventually("the same link is there", lambda: value(browser).startswith(link))
+    page = site.engine.get("documents", params={"source_prefix": "attachments/", "limit": 100}).json()["documents"]
+    assert len([each for each in page if each["source_path"] == link[3:-2]]) == 1
+    assert len([each for each in page if each["content_hash"] == sha256(picture).hexdigest()]) == 1
 
 
 def test_files_of_the_same_name_replace_each_other_only_if_they_are_the_same(site):
@@ -647,3 +665,21 @@ def test_pictures_are_recognized_by_their_beginning(tmp_path):
         tmp_path.joinpath("f").write_bytes(content)
         with tmp_path.joinpath("f").open("rb") as file:
             assert picture_type(file) == kind
+
+
+def test_a_note_that_kb_could_not_read_comes_back_with_its_text_and_the_reason(start_server, reading, tmp_path):
+    """A note with an embedded picture becomes a file, which is read in a job."""
+    picture = f"![](data:image/png;base64,{base64.b64encode(PNG * 20).decode()})"
+    text = f"# Sails\n\n{picture}\n\n{'> - The *jib* is torn. ' * 8_000}".rstrip()
+    with start_server(tmp_path / "data", KB_APPS="api,web", KB_PARSE_SECONDS="0.0001") as server:
+        reader = reading(f"{server.url}/new")
+        reader.submit("new$", title="Sails", text=text, tags="boat, spring")
+        assert reader.answer.status_code == 422
+        [reason] = reader.page.xpath("//*[@role='alert']")
+        assert reason.text_content().startswith("The note was not saved: ")
+        assert "0.0001" in reason.text_content()
+        [form] = [form for form in reader.page.forms if (form.action or "").endswith("/new")]
+        assert (form.fields["title"], form.fields["tags"]) == ("Sails", "boat, spring")
+        assert form.fields["text"].replace("\r\n", "\n").strip() == text
+        assert "data-unsaved" in form.attrib, "the browser keeps the draft"
+        assert httpx2.get(f"{server.url}/api/v1/documents").json()["documents"] == []

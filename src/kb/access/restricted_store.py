@@ -118,6 +118,7 @@ class CallerTransaction:
         self.jobs = CallerJobs(tx.jobs, self)
         self.operations = CallerOperations(tx.operations, self)
         self.folders = CallerFolders(tx.folders, self)
+        self.dismissals = tx.dismissals
         self._author = author
         self.changed: dict[int, str] = {}
         self._events: list[AuditEvent] = []

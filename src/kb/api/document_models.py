@@ -132,6 +132,18 @@ class DuplicateList(Reply):
     next_cursor: str | None
 
 
+class Dismissal(Request):
+    """Documents of a group of near duplicates, and whether kb leaves the group out."""
+
+    document_ids: Annotated[
+        list[DocumentId],
+        Field(min_length=2, max_length=50, description="All documents of the group, such as `[3, 8]`."),
+    ]
+    dismissed: Annotated[
+        bool, Field(description="Whether kb leaves the group out: `true`, or `false` to show it again.")
+    ] = True
+
+
 class DocumentText(Reply):
     """An excerpt of a document's text. `start`, `end` and `total` count lines and pages from 1, characters from 0."""
 

@@ -35,7 +35,7 @@ MINE_ALONE: dict[str, Any] = {
 class UndoRequest(Request):
     """The operation to undo: the one with this number, or by default the caller's last one.
 
-    `since` undoes the changes of all operations after a time; with `key`, only the changes of this key. `key` without
+    `since` undoes the changes of all operations from a time on; with `key`, only the changes of this key. `key` without
     `since` undoes the last operation of this key. `operation` cannot be combined with either. `dry_run` only shows the
     changes. With `mine`, `since` undoes only the changes made by the same key and program as this request.
     """

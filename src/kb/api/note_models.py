@@ -22,7 +22,10 @@ class NoteRequest(Request):
     source: Annotated[Source | None, Field(description="The origin of the note: a URL, a book, a person.")] = None
     replaces: Annotated[DocumentId | None, Field(description="The id of the note that this note supersedes.")] = None
     if_new: Annotated[
-        bool, Field(description="Store nothing if a note says nearly the same. The answer names it in `alike`.")
+        bool,
+        Field(
+            description="Store nothing if a note says the same, perhaps in other words. The answer names it in `alike`."
+        ),
     ] = False
 
     @property

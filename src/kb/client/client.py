@@ -219,9 +219,17 @@ class EngineClient:
         path = f"documents/{document_id}/pages/{number}.png"
         return (await self._request("GET", path, params=_given(chunk=chunk))).content
 
-    async def duplicates(self, *, kind: str = "same", limit: int | None = None, cursor: str | None = None) -> JSON:
+    async def duplicates(
+        self, *, kind: str = "same", limit: int | None = None, cursor: str | None = None, dismissed: bool | None = None
+    ) -> JSON:
         """GET /duplicates: a page of documents with the same content (`same`), or nearly the same text (`near`)."""
-        return await self._call("GET", "duplicates", params=_given(kind=kind, limit=limit, cursor=cursor))
+        params = _given(kind=kind, limit=limit, cursor=cursor, dismissed=dismissed)
+        return await self._call("GET", "duplicates", params=params)
+
+    async def dismiss_duplicates(self, document_ids: Sequence[int], *, dismissed: bool = True) -> JSON:
+        """PUT /duplicates/dismissed: leave a group of near duplicates out of the list, or show it again."""
+        sent = {"document_ids": document_ids, "dismissed": dismissed}
+        return await self._call("PUT", "duplicates/dismissed", json=sent)
 
     async def iter_duplicates(self, kind: str) -> AsyncIterator[JSON]:
         """Yield the pages of duplicates."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from kb.api.fields import NOTE
 from kb.api.note_models import Alike
+from kb.documents.new_facts import is_part, says_more
 from kb.embed.artifact import WEIGHTS
 from kb.embed.models.fetch import SOURCES
 from kb.formats.readers.front_matter import fact_of
 from kb.store.protocol import Index, Transaction
-from kb.store.rows import Content, Filter, Hit
+from kb.store.rows import Chunk, Content, Filter, Hit, NewChunk
 
 MOST_ALIKE: Final = 3
 LOOKED_AT: Final = 10
@@ -48,13 +49,16 @@ def find_alike(
     besides: Collection[int | None] = (),
     among: Sequence[int] | None = None,
 ) -> list[Alike]:
-    """Return the notes nearly as a new one, the nearest first; without vectors, or of another model, by their words.
+    """Return the notes nearly as a new one, or with its text, the nearest first.
+
+    Without vectors, or with vectors of another model, kb compares only words.
 
     Notes that others replace are left out, and so are those in `besides`. With `among`, only these notes are compared,
     without a search.
     """
     index = tx.index
-    text = fact_of("".join(chunk.text for chunk in content.chunks))[:COMPARED]
+    whole = _fact(content.chunks)
+    text = whole[:COMPARED]
     is_measured = tx.space.digest == SOURCES[WEIGHTS]
     vector = _mean(content.vectors) if has_vectors and is_measured else None
     found = _candidates(index, text, vector) if among is None else _passages(tx, among)
@@ -64,13 +68,24 @@ def find_alike(
     for hit, cosine in zip(index.hits(found.tolist()), cosines.tolist(), strict=True):
         shared = _share(words, set(index.analyzer.indexed(fact_of(hit.text))))
         is_alike = shared >= MOSTLY_SHARED if vector is None else cosine >= NEAR and shared >= SHARED
-        if is_alike and hit.document_id not in besides:
+        if (is_alike or is_part(whole, hit.text)) and hit.document_id not in besides:
             near.append((cosine, shared, hit))
     near.sort(key=lambda one: (-one[0], -one[1], one[2].chunk_id))
     nearest = list(dict.fromkeys(hit.document_id for _, _, hit in near))
     replaced = tx.documents.successors(nearest)
     first = {hit.document_id: hit for _, _, hit in reversed(near)}
     return [_shown(first[note]) for note in nearest if note not in replaced][:MOST_ALIKE]
+
+
+def says_nothing_new(tx: Transaction, content: Content, alike: Sequence[Alike]) -> bool:
+    """Return whether one of the similar notes has the numbers, dates and words of a new one."""
+    text, stems = _fact(content.chunks), tx.index.analyzer.indexed
+    known = (_fact(tx.documents.chunks(note.document_id)) for note in alike)
+    return any(not says_more(text, other, stems) for other in known)
+
+
+def _fact(chunks: Iterable[NewChunk] | Iterable[Chunk]) -> str:
+    return fact_of("".join(chunk.text for chunk in chunks))
 
 
 def _candidates(index: Index, text: str, vector: NDArray[np.float32] | None) -> NDArray[np.int64]:

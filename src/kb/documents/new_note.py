@@ -14,7 +14,7 @@ from kb.api.fields import NOTE
 from kb.api.job_models import JobAccepted
 from kb.api.note_models import Alike, NoteRequest
 from kb.blobs.protocol import Blobs
-from kb.documents.alike import find_alike
+from kb.documents.alike import MOST_ALIKE, find_alike, says_nothing_new
 from kb.documents.late_vectors import add_vectors
 from kb.documents.lookup import existing_job
 from kb.documents.save import known_note, save
@@ -44,9 +44,9 @@ class Ready(NamedTuple):
         return find_alike(tx, self.content, has_vectors=self.has_vectors, besides=besides, among=among)
 
     def refused(self, tx: Transaction, alike: list[Alike]) -> JobAccepted | None:
-        """Return the answer for a note that says nothing new; None if it does."""
+        """Return the answer for a note that says nothing new; None if it does, or if it has other numbers or dates."""
         known = known_note(tx, self.content, self.job.source_path, self.job.tags)
-        if known is None and not alike:
+        if known is None and not says_nothing_new(tx, self.content, alike):
             return None
         return JobAccepted(
             job_id=None,
@@ -118,9 +118,11 @@ class NoteIntake:
         with self.store.write(self.checkpoint, urgent=True) as tx:
             if before := with_key(tx, job):
                 return receipt_again(before, job)
-            # A search would take long here, and other writes wait for it.
-            if if_new and (answer := ready.refused(tx, ready.alike(tx, _notes_since(tx, newest)))):
-                return answer
+            if if_new:
+                late = ready.alike(tx, _notes_since(tx, newest))  # a search would take long, and other writes wait
+                if answer := ready.refused(tx, late):
+                    return answer
+                alike = [*late, *(note for note in alike if note not in late)][:MOST_ALIKE]
             check_replaced(tx, job)
             stored = _write(tx, ready)
         return receipt(stored, [note for note in alike if note.document_id != stored.document_id])

@@ -87,11 +87,12 @@ class PastChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The changes to undo: all of an operation, or all since a point in time, optionally only of one key.
+    """The changes to undo: all of an operation, or all at or after a point in time, optionally only of one key.
 
     With an `author`, only changes with its key and program count.
 
-    A change counts from the time of its command, however long its job ran.
+    A change counts from the time of its command, however long its job ran. If `since` is the time that the history
+    shows of a change, to the millisecond or second, the changes of its document count from their own times.
     """
 
     operation: Operation | None = None
@@ -234,10 +235,11 @@ def _check_since(tx: Transaction, instant: datetime) -> None:
 def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]) -> PlannedUndo | None:
     """Return the step that undoes the changes of a document; `begun` caches the times of operations."""
     past = Past(tx.history.versions(document_id, limit=ALL), tx.history.binned(document_id))
-    if scope.since and _is_after(past.at, clock.own.now()):
+    if scope.since and datetime.fromisoformat(past.at) > clock.own.now():
         return replace(past.step, skipped="Its last change lies in the future: a clock was put back.")
     changes = _changes(past)
-    while changes and not _is_meant(tx, changes[-1], scope, begun):
+    is_meant = partial(_is_meant, tx, scope=scope, begun=None if _is_named(tx, changes, scope.since) else begun)
+    while changes and not is_meant(changes[-1]):
         changes.pop()
     if not changes:
         return None
@@ -250,8 +252,8 @@ def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]
         return replace(step, skipped="The bin is off (KB_BIN_DAYS=0), so the undo would delete it for good.")
     others = [
         change
-        for is_meant, run in groupby(changes, key=lambda change: _is_meant(tx, change, scope, begun))
-        if not is_meant
+        for is_within, run in groupby(changes, key=is_meant)
+        if not is_within
         for change in _remaining(past, list(run))
     ]
     if step and others:
@@ -302,8 +304,24 @@ def _changes(past: Past) -> list[PastChange]:
     ]
 
 
-def _is_meant(tx: Transaction, change: PastChange, scope: Scope, begun: dict[int, str]) -> bool:
-    """Return whether a change is within the scope."""
+def _is_named(tx: Transaction, changes: Sequence[PastChange], since: datetime | None) -> bool:
+    """Return whether a point in time is the time of one of the changes, as the history shows it.
+
+    A whole second is also the beginning of a long operation's part, so that it names only changes of single documents.
+    """
+    return since is not None and any(
+        at == since or (at.replace(microsecond=0) == since and _is_single(tx, change.operation))
+        for change in changes
+        if (at := datetime.fromisoformat(change.at)) >= since
+    )
+
+
+def _is_single(tx: Transaction, operation: int | None) -> bool:
+    return operation is not None and len(tx.operations.documents(operation)) == 1
+
+
+def _is_meant(tx: Transaction, change: PastChange, scope: Scope, begun: dict[int, str] | None) -> bool:
+    """Return whether a change is within the scope; without `begun`, by its own time, not its operation's."""
     if scope.operation:
         return change.operation == scope.operation.id
     if scope.key is not None and change.author.by != scope.key:
@@ -311,12 +329,12 @@ def _is_meant(tx: Transaction, change: PastChange, scope: Scope, begun: dict[int
     if scope.author and (change.author.by, change.author.client) != (scope.author.by, scope.author.client):
         return False
     at = change.at
-    if change.operation is not None:
+    if begun is not None and change.operation is not None:
         if change.operation not in begun:
             operation = tx.operations.get(change.operation)
             begun[change.operation] = operation.at if operation else at
         at = begun[change.operation]
-    return scope.since is not None and _is_after(at, scope.since)
+    return scope.since is not None and _is_since(at, scope.since)
 
 
 def _back(past: Past, number: int, since: datetime | None) -> PlannedUndo | None:
@@ -337,14 +355,14 @@ def _back(past: Past, number: int, since: datetime | None) -> PlannedUndo | None
 
 
 def _was_in_bin(past: Past, target: Version, since: datetime | None) -> bool:
-    """Return whether a document was in the bin after a version: at `since`, or else before the next version."""
+    """Return whether a document was in the bin after a version: before `since`, or else before the next version."""
     following = next((version for version in past.versions if version.number == target.number + 1), None)
     if target.until is None or (following is None and since is None):
         return False
     if since:
-        return not _is_after(target.until, since)
+        return not _is_since(target.until, since)
     return following is not None and target.until < following.at
 
 
-def _is_after(stamp: str, since: datetime) -> bool:
-    return datetime.fromisoformat(stamp) > since
+def _is_since(stamp: str, since: datetime) -> bool:
+    return datetime.fromisoformat(stamp) >= since

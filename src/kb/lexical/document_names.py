@@ -45,6 +45,15 @@ def folded_name(source_path: str | None, title: str, is_part: bool) -> str:
     return folded(title if source_path is None else file_name(source_path, is_part=is_part))
 
 
+def folded_names(source_path: str | None, filename: str | None, title: str, is_part: bool) -> list[str]:
+    """Return the names that a filter by name compares.
+
+    A file without a path has the name under which it was sent, and its title; other documents have one name.
+    """
+    sent = [folded(file_name(filename))] if filename and source_path is None else []
+    return list(dict.fromkeys([*sent, folded_name(source_path, title, is_part)]))
+
+
 def folded(name: str) -> str:
     """Return a name, or a pattern of names, case-folded and composed."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())

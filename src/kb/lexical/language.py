@@ -40,6 +40,10 @@ UNWRITTEN: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|<[^<>]*>
 """Code, addresses, markup, names and numbers, which have no language."""
 
 LETTER: Final = re.compile(r"[^\W\d_]")
+KANA, HAN = re.compile("[\u3041-\u3096\u30a1-\u30fa]"), re.compile("[\u4e00-\u9fff]")
+LEAST_KANA: Final = 0.1
+"""The least share of kana among kana and Chinese characters in Japanese; other languages of such letters have none."""
+
 _loading = threading.Lock()
 
 
@@ -63,11 +67,19 @@ def _pieces(text: str) -> Iterator[str]:
 
 def _most_likely(text: str) -> str | None:
     """Return the language of a text; None if the guess is too uncertain."""
+    if _is_japanese(text):
+        return "ja"
     likely = Counter[str]()
     for language, probability in islice(_identifier().rank(text), 3):
         likely[ONE.get(language, language)] += probability
     [(language, probability)] = likely.most_common(1)
     return language or None if probability >= SURE else None
+
+
+def _is_japanese(text: str) -> bool:
+    kana, han = (len(letters.findall(text)) for letters in (KANA, HAN))
+    is_east_asian = 2 * (kana + han) > len(LETTER.findall(text))
+    return is_east_asian and kana > LEAST_KANA * (kana + han)
 
 
 def _identifier() -> Any:  # noqa: ANN401 - py3langid declares no types

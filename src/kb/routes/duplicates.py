@@ -7,16 +7,16 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from kb.api.document_models import DuplicateGroup, DuplicateList
+from kb.api.document_models import Dismissal, DuplicateGroup, DuplicateList
 from kb.api.fields import DocumentsCursor
 from kb.api.history_models import Change, DocumentDiff
 from kb.documents.diff import diff
 from kb.documents.lookup import existing_document
-from kb.routes.dependencies import READ, Id, QueryModel, ServicesDep, turn
+from kb.routes.dependencies import READ, WRITE, Id, QueryModel, ServicesDep, turn
 from kb.routes.documents import to_models
 from kb.routes.problems import problems
 from kb.routes.thread_route import ThreadRoute
-from kb.search.near_duplicates import scan
+from kb.search.near_duplicates import pairs_of, scan
 from kb.store.protocol import Transaction
 
 router = APIRouter(route_class=ThreadRoute, tags=["documents"])
@@ -34,6 +34,9 @@ class DuplicatesQuery(QueryModel):
     ] = "same"
     limit: Annotated[int, Field(ge=1, le=100, description="The maximum number of groups of a page.")] = 20
     cursor: DocumentsCursor | None = None
+    dismissed: Annotated[
+        bool, Field(description="With `near`, only the groups that somebody dismissed, or only the others.")
+    ] = False
 
 
 @router.get("/duplicates", summary="Find duplicates", dependencies=[READ, TURN])
@@ -47,7 +50,7 @@ def find_duplicates(services: ServicesDep, query: Annotated[DuplicatesQuery, Que
     with services.store.view() as tx:
         if query.kind == "same":
             return same_content(tx, query.limit, query.cursor)
-        found = scan(tx, query.cursor, query.limit)
+        found = scan(tx, query.cursor, query.limit, dismissed=query.dismissed)
         groups = [
             DuplicateGroup(
                 documents=to_models(tx, group.documents[:SHOWN]), total=len(group.documents), shared=group.shared
@@ -55,6 +58,20 @@ def find_duplicates(services: ServicesDep, query: Annotated[DuplicatesQuery, Que
             for group in found.groups
         ]
     return DuplicateList(groups=groups, compared=found.compared, next_cursor=found.cursor)
+
+
+@router.put(
+    "/duplicates/dismissed", summary="Dismiss near duplicates", dependencies=[WRITE], responses=problems(404, 507)
+)
+def dismiss_duplicates(dismissal: Dismissal, services: ServicesDep) -> Dismissal:
+    """Leave a group of near duplicates out of the list, because its documents differ on purpose, or show it again.
+
+    kb also shows the group again if one of the documents changes, or if another one joins them.
+    """
+    with services.store.write() as tx:
+        documents = [existing_document(tx, document_id) for document_id in dismissal.document_ids]
+        tx.dismissals.set(pairs_of(documents), dismissed=dismissal.dismissed)
+    return dismissal
 
 
 def same_content(tx: Transaction, limit: int, cursor: str | None) -> DuplicateList:

@@ -74,8 +74,11 @@ class _Texts:
         return self.runs[document_id]
 
 
-def scan(tx: Transaction, cursor: str | None, limit: int, seconds: float = SECONDS) -> Scan:
-    """Compare documents with all older ones, the last changed first, until `limit` groups are found or time is up."""
+def scan(tx: Transaction, cursor: str | None, limit: int, *, dismissed: bool = False, seconds: float = SECONDS) -> Scan:
+    """Compare documents with all older ones, the last changed first, until `limit` groups are found or time is up.
+
+    Return the groups that a person dismissed, or all others.
+    """
     ends = time.monotonic() + seconds
     texts, compared = _Texts(tx), 0
     shares: dict[tuple[int, int], float] = {}
@@ -84,10 +87,10 @@ def scan(tx: Transaction, cursor: str | None, limit: int, seconds: float = SECON
         shares |= _near(tx, page, texts)
         compared += len(page)
         if len(page) < PAGE:
-            return Scan(_groups(texts, shares), compared, None)
+            return Scan(_chosen(tx, _groups(texts, shares), dismissed), compared, None)
         cursor = cursor_after(page[-1])
         if len(shares) >= limit or time.monotonic() > ends:
-            return Scan(_groups(texts, shares), compared, cursor)
+            return Scan(_chosen(tx, _groups(texts, shares), dismissed), compared, cursor)
 
 
 def _near(tx: Transaction, page: Sequence[Document], texts: _Texts) -> dict[tuple[int, int], float]:
@@ -163,6 +166,16 @@ def _groups(texts: _Texts, shares: dict[tuple[int, int], float]) -> list[NearGro
             of[newer].append(group)
     near = [_group(texts.tx, sorted(ids), min(share(*pair) for pair in combinations(ids, 2))) for ids in groups]
     return sorted(near, key=lambda group: (-group.shared, -group.documents[-1].id))
+
+
+def _chosen(tx: Transaction, groups: Sequence[NearGroup], dismissed: bool) -> list[NearGroup]:
+    known = tx.dismissals.all()
+    return [group for group in groups if (pairs_of(group.documents) <= known) == dismissed]
+
+
+def pairs_of(documents: Sequence[Document]) -> set[tuple[str, str]]:
+    """Return the contents of every two documents, the lower hash first."""
+    return set(combinations(sorted(document.content_hash for document in documents), 2))
 
 
 def _group(tx: Transaction, ids: Sequence[int], shared: float) -> NearGroup:

@@ -50,9 +50,9 @@ class SearchAnswer:
 
     `omitted` counts the passages that did not fit into the budget, `pending` the unfinished jobs.
     `unknown` are the words that no document contains, each with the nearest known words, of which the search used the
-    first; an identifier, a name or a phrase has none. `unreadable` lists some of the `unreadable_count` files that the
-    query names. `weak` is true if no result answers the query well; then `other_languages` lists languages, other than
-    the query's, of documents within its filter.
+    first; an identifier or a name has at most its parts. `unreadable` lists some of the `unreadable_count` files that
+    the query names. `weak` is true if no result answers the query well; then `other_languages` lists languages, other
+    than the query's, of documents within its filter.
     """
 
     results: list[FoundPassage]
@@ -129,7 +129,7 @@ class SearchService:
                 embedder = self._model_of(tx.space)
             index = tx.index
             unknown = unknown_words(tx, index, query)
-            if instead := {word: nearest[0] for word, nearest in unknown.items() if nearest}:
+            if instead := {word.lower(): nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
             query = query.stemmed(index.languages)
             vector = None if query.text is None else self._vector(embedder, query.text)

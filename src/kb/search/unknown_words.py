@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Final
 
+from kb.lexical.edit_distance import LONGEST
 from kb.lexical.function_words import FUNCTION_WORDS
 from kb.lexical.segmentation import folded, has_run
+from kb.lexical.speller import NEAREST
 from kb.lexical.stems import stemmed
 from kb.lexical.word_variants import in_words, spellings
 from kb.search import numbers
@@ -23,6 +25,12 @@ MOST_EXACT: Final = 8
 LEAST_DIGITS: Final = 4
 """The minimum number of digits of a number that may be an identifier."""
 
+MOST_PARTED: Final = 3
+"""The maximum number of unknown words of a query whose parts are searched for."""
+
+SHORTEST_PART: Final = 2
+DIGITS_OR_LETTERS: Final = re.compile(r"\d+|[^\W\d_]+")
+
 TIME_OR_AMOUNT: Final = re.compile(r"\W*\d+[a-z°%]{0,3}\W*|\d+:\d+.*|(?:.*\W)?(?:19|20)\d\d(?:\W[\d\W]*)?")
 """Such as 5kg, 3pm, 14:30, 2026-11-26 and 26.11.2026: documents write them in many ways."""
 
@@ -30,10 +38,15 @@ TIME_OR_AMOUNT: Final = re.compile(r"\W*\d+[a-z°%]{0,3}\W*|\d+:\d+.*|(?:.*\W)?(
 def unknown_words(tx: Transaction, index: Index, query: Query) -> dict[str, list[str]]:
     """Return the words that no document contains, each with the nearest known words.
 
-    An identifier, a name or a phrase in quotes has none: nothing replaces it.
+    For an identifier, a name or a phrase in quotes, these are at most its own parts.
     """
     exact: dict[str, list[str]] = {word: [] for word in _unknown_exact(tx, index, query)}
-    return exact | _misspelled(tx, index, query)
+    unknown = exact | _misspelled(tx, index, query)
+    everywhere = _everywhere(index, query)
+    for word in islice(filter(str.isalnum, unknown), MOST_PARTED):
+        if parts := _parted(word.lower(), everywhere):
+            unknown[word] = [parts, *unknown[word]][:NEAREST]
+    return unknown
 
 
 def _misspelled(tx: Transaction, index: Index, query: Query) -> dict[str, list[str]]:
@@ -64,6 +77,20 @@ def _unknown_exact(tx: Transaction, index: Index, query: Query) -> list[str]:
         for word, forms in sought.items()
         if not any(everywhere.best_ids([form], 1).size for form in forms) and not _is_name(tx, index, word)
     ]
+
+
+def _parted(word: str, everywhere: Selection) -> str | None:
+    """Return two words, or letters and digits, that some document has one after the other, without a sign or space."""
+    if len(word) > LONGEST or has_run(word):
+        return None
+    places = range(SHORTEST_PART, len(word) - SHORTEST_PART + 1)
+    even = sorted(places, key=lambda place: abs(2 * place - len(word)))
+    phrases = [f"{word[:place]} {word[place:]}" for place in even]
+    if any(map(str.isdigit, word)):
+        phrases = [" ".join(DIGITS_OR_LETTERS.findall(word))]
+    phrases = [phrase for phrase in phrases if 1 < len(phrase.split()) <= MAX_PARTS]
+    everywhere.look_up(phrases)
+    return next((phrase for phrase in phrases if everywhere.best_ids([phrase], 1).size), None)
 
 
 def _exact(query: Query) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -217,7 +217,7 @@ class History(Protocol):
         """Return the time since which every earlier version is kept; None if the history is complete."""
 
     def changed_since(self, instant: datetime) -> list[int]:
-        """Return the documents that were added, changed or deleted after `instant`, by ascending id."""
+        """Return the documents that were added, changed or deleted at or after `instant`, by ascending id."""
 
     def discard(self, document_id: int, author: Author) -> None:
         """Move a document to the bin, with the documents from its file; purge them if the bin is off."""
@@ -486,6 +486,14 @@ class Folders(Protocol):
     def let_in(self, source_path: str) -> None: ...
 
 
+class Dismissals(Protocol):
+    """Pairs of contents that a person called no duplicates, each in ascending order of the hashes."""
+
+    def all(self) -> set[tuple[str, str]]: ...
+    def set(self, pairs: Iterable[tuple[str, str]], *, dismissed: bool) -> None:
+        """Add or remove pairs."""
+
+
 class NoteFiles(Protocol):
     """The notes folder and the files of the notes in it."""
 
@@ -536,6 +544,8 @@ class Transaction(Protocol):
     def operations(self) -> Operations: ...
     @property
     def folders(self) -> Folders: ...
+    @property
+    def dismissals(self) -> Dismissals: ...
     @property
     def note_files(self) -> NoteFiles: ...
     @property

@@ -17,7 +17,7 @@ from kb.api.fields import JobKind, JobStatus, ReembedState
 from kb.api.rights import Caller, Limit, Right
 from kb.clock import shown
 from kb.embed.protocol import ModelSpec
-from kb.lexical.document_names import file_stem, folded_name, parse_aliases
+from kb.lexical.document_names import file_stem, folded_names, parse_aliases
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +149,9 @@ class Named(NamedTuple):
     lacks: int = 0
 
     @property
-    def folded_name(self) -> str:
-        """The name of its file, or else its title, in the form that a filter by name compares."""
-        return folded_name(self.source_path or None, self.title, self.is_part)
+    def folded_names(self) -> list[str]:
+        """Its names in the form that a filter by name compares."""
+        return folded_names(self.source_path or None, self.filename, self.title, self.is_part)
 
     @property
     def aliases(self) -> list[str]:

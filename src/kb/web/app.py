@@ -188,6 +188,7 @@ def page_routes() -> list[BaseRoute]:
         at("/changes/{id:id}", changes.change),
         at("/changes/{id:id}", changes.take_back, "POST"),
         at("/duplicates", duplicates.duplicates),
+        at("/duplicates/dismissed", duplicates.dismiss, "POST"),
         at("/overview", overview.overview),
         at("/map", overview.document_map),
         at("/map.json", overview.points),

@@ -33,10 +33,20 @@ async def attach(request: Request, visit: Visit) -> Response:
     name = await asyncio.to_thread(unique_name, file.filename, file.file)
     path = f"{FOLDER}/{name}"
     picture = await asyncio.to_thread(picture_type, file.file)
+    if kept := await kept_file(visit, name):
+        return JSONResponse({"text": f"{'!' if picture else ''}[[{kept}]]", "error": None}, headers=PAGE_HEADERS)
     job = await visit.engine.add_file(name, file.file, source_path=path, wait=WAIT_SECONDS)
     await form.close()
     error = (await visit.engine.job(job["job_id"]))["error"] if job["status"] == "failed" else None
     return JSONResponse({"text": f"{'!' if picture else ''}[[{path}]]", "error": error}, headers=PAGE_HEADERS)
+
+
+async def kept_file(visit: Visit, name: str) -> str | None:
+    """Return the path of an attachment that was added before with the same content, under this or another name."""
+    digest = PurePosixPath(name).stem.rpartition("-")[2]
+    page = await visit.engine.documents(name=f"*-{digest}.*", source_prefix=f"{FOLDER}/")
+    paths = (document["source_path"] for document in page["documents"] if document["content_hash"].startswith(digest))
+    return next(paths, None)
 
 
 def unique_name(filename: str, content: BinaryIO) -> str:

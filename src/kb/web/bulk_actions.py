@@ -30,6 +30,10 @@ DONE: Final = {
     "retry": "Trying again:",
     "dismiss": "Dismissed",
 }
+UNCHANGED: Final = {
+    "retag": "These tags were already as you chose: kb changed nothing.",
+    "move": "The documents were already in this folder: kb changed nothing.",
+}
 OF_JOBS: Final = ("retry", "dismiss")
 SECONDS: Final = re.compile(r"[0-9]{1,12}\.[0-9]{3}")
 ALL_PAGES: Final = 500
@@ -69,6 +73,8 @@ async def many(request: Request, visit: Visit) -> Response:
     async with one_operation(visit, back) as outcome:
         tally = await carry_out(ids, await action(visit, act, form))
         outcome.text = told(act, tally) + (told_of(linking, "them") if tally.done else "")
+        if not tally.skipped:
+            outcome.if_unchanged = UNCHANGED.get(act, "")
     return redirect(visit, back)
 
 

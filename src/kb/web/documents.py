@@ -187,6 +187,7 @@ async def document(request: Request, visit: Visit) -> Response:
         chunks=chunks if request.query_params.get("show") == "chunks" else None,
         chunk_count=count,
         similar=await similar(visit, shown),
+        links_to=linked(links["links"], document_id),
         linked_from=[backlink(each) for each in links["linked_from"][:BACKLINKS]],
         linked_from_count=links["linked_from_count"],
         parts=await parts(visit, shown),
@@ -198,6 +199,12 @@ async def document(request: Request, visit: Visit) -> Response:
         vault_link=vault_link,
         is_mail=shown["doc_type"] in MAIL,
     )
+
+
+def linked(links: Sequence[Row], document_id: int) -> list[Row]:
+    """Return the other documents that a document links to, each once."""
+    ids = {link["document_id"]: link for link in links if link["document_id"] not in (None, document_id)}
+    return [{"id": number, "title": plain(link["title"], 200) or "Untitled"} for number, link in ids.items()]
 
 
 async def _found(visit: Visit, document_id: int, query: str) -> list[Row]:

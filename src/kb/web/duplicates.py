@@ -10,12 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.duplicate_words import describe_shared
+from kb.api.errors import Invalid
+from kb.web.bulk_actions import check_copies, seconds_in
 from kb.web.document_html import Row, plain
 from kb.web.documents import number_in
 from kb.web.history import shortened, without_beginning
-from kb.web.pages import later_page, render
+from kb.web.pages import later_page, redirect, render
 from kb.web.search import document_row
-from kb.web.sessions import Visit
+from kb.web.sessions import Notice, Visit
 
 PAGE: Final = 20
 SECONDS: Final = 1.5
@@ -25,28 +27,53 @@ SECONDS: Final = 1.5
 async def duplicates(request: Request, visit: Visit) -> Response:
     """List documents with the same content, or with nearly the same text."""
     kind = "near" if request.query_params.get("kind") == "near" else "same"
+    dismissed = kind == "near" and request.query_params.get("dismissed") == "1"
     cursor = request.query_params.get("cursor") or None
     before = number_in(request.query_params.get("seen")) or 0
-    page, status = await asyncio.gather(found(visit, kind, cursor), visit.engine.status())
+    page, status = await asyncio.gather(found(visit, kind, cursor, dismissed), visit.engine.status())
     seen = before + page["compared"]
     return render(
         request,
         "duplicates.html",
         kind=kind,
         groups=[group_row(group) for group in page["groups"]],
-        later=later_page(page, ("kind", kind), *([("seen", str(seen))] if kind == "near" else [])),
+        dismissed=dismissed,
+        later=later_page(
+            page,
+            ("kind", kind),
+            *([("seen", str(seen))] if kind == "near" else []),
+            *([("dismissed", "1")] if dismissed else []),
+        ),
         is_later=bool(cursor),
         compared=seen,
         total=sum(status["documents"].values()),
     )
 
 
-async def found(visit: Visit, kind: str, cursor: str | None) -> Row:
+async def dismiss(request: Request, visit: Visit) -> Response:
+    """Leave a group of near duplicates out, or show it again, unless one has changed since the page was made."""
+    form = await visit.form(request)
+    ids = [number for each in form.getlist("id") if (number := number_in(str(each))) is not None]
+    if not ids:
+        raise Invalid("id: name the documents of a group.")
+    dismissed = form.get("act") == "dismiss"
+    await check_copies(visit, ids, ids[0], seconds_in(str(form.get("seen", ""))))
+    await visit.engine.dismiss_duplicates(ids, dismissed=dismissed)
+    place = "duplicates?kind=near"
+    if dismissed:
+        links = ((f"{place}&dismissed=1", "Dismissed groups"),)
+        visit.leave_notice(Notice("kb leaves this group out until it changes.", links=links))
+    else:
+        visit.leave_notice(Notice("kb shows this group again."))
+    return redirect(visit, place)
+
+
+async def found(visit: Visit, kind: str, cursor: str | None, dismissed: bool) -> Row:
     """Return the next duplicates; look for near duplicates until some are found or time is up."""
     ends = time.monotonic() + SECONDS
-    page = await visit.engine.duplicates(kind=kind, limit=PAGE, cursor=cursor)
+    page = await visit.engine.duplicates(kind=kind, limit=PAGE, cursor=cursor, dismissed=dismissed)
     while len(page["groups"]) < PAGE and page["next_cursor"] and time.monotonic() < ends:
-        more = await visit.engine.duplicates(kind=kind, limit=PAGE, cursor=page["next_cursor"])
+        more = await visit.engine.duplicates(kind=kind, limit=PAGE, cursor=page["next_cursor"], dismissed=dismissed)
         more["groups"] = page["groups"] + more["groups"]
         more["compared"] += page["compared"]
         page = more

@@ -15,10 +15,11 @@ from kb.web.sessions import Notice, Visit
 
 @dataclass(slots=True)
 class Outcome:
-    """The text of a notice, and the page of kb that shows it."""
+    """The text of a notice, another one if nothing has changed, and the page of kb that shows it."""
 
     place: str
     text: str = ""
+    if_unchanged: str = ""
 
 
 @asynccontextmanager
@@ -31,7 +32,8 @@ async def one_operation(visit: Visit, place: str) -> AsyncIterator[Outcome]:
     finally:
         visit.engine.begin_operation(None)
     made = (await visit.engine.operations(limit=1, key=key))["operations"]
-    visit.leave_notice(Notice(outcome.text, made[0]["number"] if made else None, place))
+    text = outcome.text if made else outcome.if_unchanged or outcome.text
+    visit.leave_notice(Notice(text, made[0]["number"] if made else None, place))
 
 
 def place_in(form: FormData, otherwise: str = "") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -18,6 +19,15 @@ from kb.web.pages import THEME, THEMES, redirect, render
 from kb.web.sessions import Notice, Visit
 
 YEAR: Final = 365 * 86400
+LABELS: Final = {
+    "KB_OCR": "Languages",
+    "KB_INBOX_DIR": "Folder",
+    "KB_BACKUP_DIR": "Folder",
+    "KB_BACKUP_HOURS": "Hours between backups",
+    "KB_BACKUP_KEEP": "Backups to keep",
+}
+"""The labels of the fields on the page, by variable."""
+
 BACKUPS: Final = {"backup_dir": str, "backup_hours": float, "backup_keep": int}
 
 
@@ -32,9 +42,14 @@ async def settings(request: Request, visit: Visit) -> Response:
     except Unauthorized:
         raise
     except KbError as error:
-        return await show(request, visit, error.status, wrong={section: error.detail}, sent=dict(form))
+        return await show(request, visit, error.status, wrong={section: labelled(error.detail)}, sent=dict(form))
     visit.leave_notice(Notice("Saved. kb uses the new settings now."))
     return redirect(visit, f"settings#{section}")
+
+
+def labelled(reason: str) -> str:
+    """Return a reason that begins with a variable with the label of its field instead."""
+    return re.sub("^KB_[A-Z_]+(?=: )", lambda name: LABELS.get(name[0], name[0]), reason)
 
 
 async def show(request: Request, visit: Visit, status: int = HTTPStatus.OK, **about: Any) -> Response:  # noqa: ANN401
@@ -96,7 +111,7 @@ async def theme(request: Request, visit: Visit) -> Response:
     """Choose the theme of this browser."""
     form = await visit.open_form(request)
     chosen = str(form.get("theme", ""))
-    response = redirect(visit, "settings#appearance")
+    response = redirect(visit, "settings")
     if chosen in THEMES:
         response.set_cookie(THEME, chosen, YEAR, path="/", httponly=True, samesite="strict", secure=visit.is_secure)
     else:

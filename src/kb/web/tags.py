@@ -60,7 +60,8 @@ async def change(visit: Visit, act: str, tag: str, new: str) -> str:
     else:
         raise Invalid("act: must be rename or delete.")
     if done["from_text"]:
-        text += f" The text of {count(done['from_text'], 'document')} still has it, and adds it again with the file."
+        text += f" {count(done['from_text'], 'document')} got “{plain(tag, 80)}” from the text of the file: change it"
+        text += " there too, or the next sync adds the tag again."
     return text
 
 

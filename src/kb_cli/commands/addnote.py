@@ -45,7 +45,10 @@ def addnote(
         typer.Option(metavar="ID", min=1, help="The note that this one replaces; kb ranks it below this one."),
     ] = None,
     if_new: Annotated[
-        bool, typer.Option("--if-new", help="Store nothing if a note says nearly the same; print that note instead.")
+        bool,
+        typer.Option(
+            "--if-new", help="Store nothing if a note says the same, perhaps in other words; print that note."
+        ),
     ] = False,
     wait: Wait = False,
     json: Json = False,

@@ -20,8 +20,8 @@ def duplicates(
     """List documents with the same content or nearly the same text.
 
     The newest come first, with --near the most alike. Attachments do not count. With --near, kb compares all
-    documents, which takes minutes if there are many. kb deletes nothing: use 'kb delete', or the web page Duplicates,
-    which shows the differences.
+    documents, which takes minutes if there are many, and omits dismissed groups. kb deletes nothing: use 'kb delete',
+    or the web page Duplicates, which shows the differences and dismisses groups.
     """
     groups = call_async(lambda client: find(client, "near" if near else "same"))
     if json:

@@ -38,8 +38,12 @@ MESSAGES: Final = {
     "bool_parsing": "must be true or false.",
     "bool_type": "must be true or false.",
     "string_type": "must be a text.",
+    "string_too_short": "is empty. Give at least one word.",
+    "greater_than_equal": "must be at least {ge}.",
+    "less_than_equal": "must be at most {le}.",
+    "literal_error": "must be {expected}.",
 }
-"""Messages by pydantic's error type, used in place of its own."""
+"""Messages by pydantic's error type, used in place of its own, with its values."""
 
 DOCUMENT_PARAMETERS: Final = {"document_id", "replaces"}
 """Parameters that take the id of a document."""
@@ -110,15 +114,25 @@ async def _error_text(error: Exception, context: ToolCall) -> str:
     missing = [_field(problem) for problem in errors if problem["type"] == MISSING]
     if unknown or missing:
         said = [f"{', '.join(unknown[:MAX_FIELDS])}: no such parameter." if unknown else ""]
+        said += [await _elsewhere(context, name) for name in unknown[:MAX_FIELDS]]
         said += [f"{', '.join(missing)}: missing." if missing else "", await _parameters_text(context, missing)]
         return " ".join(filter(None, said))
     first = errors[0]
-    message = MESSAGES.get(first["type"]) or first["msg"].removeprefix("Value error, ")
+    own = MESSAGES.get(first["type"])
+    message = own.format_map(first.get("ctx", {})) if own else first["msg"].removeprefix("Value error, ")
     return one_line(f"{_field(first)}: {message}")
 
 
 def _field(error: ErrorDetails) -> str:
     return ".".join(str(part)[:MAX_NAME] for part in error["loc"])
+
+
+async def _elsewhere(context: ToolCall, parameter: str) -> str:
+    """Return the only tool that takes a parameter; empty if several or none do."""
+    server = context.fastmcp_context.fastmcp if context.fastmcp_context else None
+    tools = await server.list_tools(run_middleware=False) if server else []
+    names = [tool.name for tool in tools if parameter in tool.parameters["properties"]]
+    return f"{names[0]} takes {parameter}." if len(names) == 1 else ""
 
 
 async def _parameters_text(context: ToolCall, missing: Sequence[str]) -> str:

@@ -17,6 +17,13 @@ AGENT: Final = re.compile(r"kb/\S+ (.+) \(mcp\)")
 UNNAMED: Final = re.compile(r"|[0-9a-f]{8}")
 """The label of keys without a name in the history."""
 
+NAMELESS: Final = re.compile(
+    r"(?:(?:mcp|fastmcp|test|example)?[-_ ]?client|(?:fast)?mcp|python-\w+|httpx2?|aiohttp|node(?:-fetch)?|undici|axios"
+    r"|curl|go-http-client|okhttp|unknown)(?:[ /]v?\d\S*)?",
+    re.IGNORECASE,
+)
+"""The names of libraries, which many agents share."""
+
 KNOWN_FRONT_MATTER: Final = re.compile(r"\A---\r?\n(?:(?:date|title|tags):.*\r?\n)+---\s*\n(?=\s*\S)")
 """Front matter with only the fields that the line above a passage also shows."""
 
@@ -44,9 +51,11 @@ def origin(record: JSON) -> JSON:
 
 
 def author_label(record: JSON) -> str:
-    """Return the key or else the agent that last changed a document; empty for keys without a name."""
+    """Return the key or else the agent that last changed a document; empty if neither has a name of its own."""
     name, client = record.get("by") or "", AGENT.fullmatch(record.get("client") or "")
-    return name if not UNNAMED.fullmatch(name) else client[1] if client else ""
+    if not UNNAMED.fullmatch(name):
+        return name
+    return client[1] if client and not NAMELESS.fullmatch(client[1]) else ""
 
 
 def without_own(results: list[JSON], reader: str) -> list[JSON]:

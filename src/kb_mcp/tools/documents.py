@@ -5,6 +5,7 @@ Agents read the docstring of a tool as its description.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Final, Literal
@@ -19,14 +20,24 @@ from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.tools import compact_answers, rendering, token_budget
+from kb_mcp.tools.brief_results import briefly
 from kb_mcp.tools.change_conflicts import parse_version, refused_change
 from kb_mcp.tools.empty_results import nothing_found, retried
+from kb_mcp.tools.excerpts import WHOLE_RESULTS
 from kb_mcp.tools.headings import document_under
 from kb_mcp.tools.path_hints import check_path
 from kb_mcp.tools.reading import check_number, in_thread, read_several
 from kb_mcp.tools.reading import outline as make_outline
-from kb_mcp.tools.rendering import NOTICE, pending_text, quoted
-from kb_mcp.tools.token_budget import STEP, AnswerLimiter, check_from_chunk, shorten_names, tool_result, with_notice
+from kb_mcp.tools.rendering import NOTICE, pending_text, quoted, without_tags
+from kb_mcp.tools.token_budget import (
+    MAX_TOP,
+    STEP,
+    AnswerLimiter,
+    check_from_chunk,
+    shorten_names,
+    tool_result,
+    with_notice,
+)
 from kb_mcp.tools.weaker_results import other_languages_text, without_weaker
 
 MAX_INTEGER: Final = 2**63 - 1
@@ -42,6 +53,7 @@ CHARACTERS_OF_A_CHUNK: Final = 400
 NO_WORD: Final = "Nothing found: no document contains any word of the query."
 LIST_END: Final = "No more documents: the list ended before this cursor."
 FRONT_MATTER: Final = ("---\n", "+++\n")
+OWN_DATE: Final = re.compile(r"---\ndate: [\d-]+\n---\n")
 LINKING_TYPES: Final = (fields.NOTE, "markdown", "eml", "msg")
 MAX_LINKS: Final = 8
 """How many links kb_get names in each direction."""
@@ -85,7 +97,7 @@ class DocumentTools:
     async def kb_search(
         self,
         query: Annotated[str, Field(description="A question, phrase or words.")],
-        top: Annotated[int, Field(ge=1, le=100, description="Up to 100."), WHOLE] = 10,
+        top: Annotated[int, Field(ge=0, le=MAX_TOP, description="Up to 100; default: only the best."), WHOLE] = 0,
         tags: AllTags = [],  # noqa: B006 - pydantic copies it
         tag_any: AnyTags = [],  # noqa: B006 - pydantic copies it
         tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
@@ -127,14 +139,18 @@ class DocumentTools:
             updated_after=moment(updated_after, "updated_after"),
             group_by="document" if group_by == "document" else "",
         )
-        modes = {"query": query, "top": top, "sort": sort, "fts_only": fts_only, "vec_only": vec_only}
+        modes = {
+            "query": query,
+            "top": top or fields.DEFAULT_TOP,
+            "sort": sort,
+            "fts_only": fts_only,
+            "vec_only": vec_only,
+        }
         reply = await self._engine.search(**modes, **request)
         reply, corrected = await retried(
             self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
         )
-        is_whole = all or fts_only or vec_only or top > fields.DEFAULT_TOP
-        shown = reply if is_whole else without_weaker(reply, top)
-        data = self._limiter.search_results(shown, is_whole=is_whole or sort == "recent")  # the last may be the best
+        data = self._limiter.search_results(*_chosen(reply, top, sort, is_unranked=fts_only or vec_only, is_whole=all))
         data["results"] = compact_answers.without_own(data["results"], current_name() or client_name())
         weak = [
             *corrected,
@@ -147,7 +163,7 @@ class DocumentTools:
             data["weak"] = " ".join(weak)
         if not data["results"]:
             data["rest"] = await nothing_found(self._engine, request) or NO_WORD
-        return rendered("kb_search", data)
+        return tool_result(data, rendering.render("kb_search", without_tags(data, tags)))
 
     async def kb_list(
         self,
@@ -255,7 +271,7 @@ class DocumentTools:
         thread: Annotated[str, Field(description="Links notes on one matter: trip-oslo.")] = "",
         source: Annotated[str, Field(description="A URL or person: Ada, by phone.")] = "",
         replaces: Annotated[int, Field(ge=0, description="Note that it makes outdated."), WHOLE] = 0,
-        if_new: Annotated[bool, Field(description="Store nothing if a note is alike.")] = False,
+        if_new: Annotated[bool, Field(description="Only if no note says it.")] = False,
     ) -> ToolResult:
         """Store a note: a fact, decision, preference or summary.
 
@@ -300,6 +316,8 @@ class DocumentTools:
         """
         if new and not old:
             raise Invalid("new: give old, the text that new replaces; or give text to replace the whole note.")
+        if text and document_id:
+            text = await self._with_own_date(document_id, text)
         change = compact_answers.given(text=text, old=old, append=append, prepend=prepend, title=title)
         change |= {"new": new} if old else {}
         tag_changes = compact_answers.given(tags_add=tags_add, tags_remove=tags_remove)
@@ -333,6 +351,14 @@ class DocumentTools:
                     raise
                 refused.append(f"Document {document_id} is unchanged: {error.detail}")
         return with_notice({"documents": documents} | compact_answers.given(rest=" ".join(refused)))
+
+    async def _with_own_date(self, document_id: int, text: str) -> str:
+        """Return a new text with the date that kb_addnote gave the note, unless the text has front matter."""
+        if text.startswith(FRONT_MATTER):
+            return text
+        chunks = (await self._engine.document(document_id, chunks=1))["chunks"]
+        own = OWN_DATE.match(chunks[0]["text"]) if chunks else None
+        return own[0] + text if own else text
 
     async def _full_hash(self, document_id: int, version: str) -> str | None:
         """Return the content_hash that begins with a version; any other version unchanged, for the engine to refuse."""
@@ -525,6 +551,16 @@ def _alike(note: JSON) -> JSON:
 
 def rendered(tool: str, data: JSON) -> ToolResult:
     return tool_result(data, rendering.render(tool, data))
+
+
+def _chosen(reply: JSON, top: int, sort: str, *, is_unranked: bool, is_whole: bool) -> tuple[JSON, int]:
+    """Return the reply with the results to show, and how many of them to show whole."""
+    is_recent = sort == "recent"  # the last result may be the best
+    if is_whole or (top and is_unranked) or top > fields.DEFAULT_TOP:
+        return reply, MAX_TOP
+    if top:
+        return without_weaker(reply, top), MAX_TOP if is_recent else WHOLE_RESULTS
+    return briefly(reply, is_ranked=not (is_recent or is_unranked)), MAX_TOP if is_recent else 1
 
 
 def _misspelling(unknown: JSON) -> str:

@@ -11,7 +11,7 @@ from kb.client.client import JSON
 from kb_mcp.tools.compact_answers import passage_text
 
 WHOLE_RESULTS: Final = 6
-"""Number of first results that are always whole. docs/quality.md has the cost of this and of the length."""
+"""Number of first results that are whole among ten. docs/quality.md has the cost of this and of the length."""
 
 MAX_CHARACTERS: Final = 180
 """Maximum length of an excerpt, unless one sentence is longer."""
@@ -29,13 +29,18 @@ Range = tuple[int, int]
 """A part of a text: first character, and the character after the last."""
 
 
-def excerpts(results: list[JSON]) -> list[list[Range]]:
-    """Return the parts to show of the text of each of the engine's results; an empty list for the whole text."""
-    later = results[WHOLE_RESULTS:]
-    return [[] for _ in results[:WHOLE_RESULTS]] + [_excerpt(result) for result in later]
+def excerpts(results: list[JSON], whole: int) -> list[list[Range]]:
+    """Return the parts to show of the text of each of the engine's results; an empty list for the whole text.
+
+    Args:
+        results: the engine's results.
+        whole: the number of first results to show whole.
+    """
+    return [[] for _ in results[:whole]] + [excerpt(result) for result in results[whole:]]
 
 
-def _excerpt(result: JSON) -> list[Range]:
+def excerpt(result: JSON) -> list[Range]:
+    """Return the parts of a result's text with the most words of the query; an empty list for the whole text."""
     text = passage_text(result)
     offset = len(result["text"]) - len(text)
     words = [(start - offset, end - offset) for start, end in result["highlights"] if start >= offset]

@@ -13,6 +13,8 @@ from kb.api.date_parsing import moment
 from kb.api.errors import Invalid
 from kb.api.operation_words import count_changes, describe_step
 from kb.client.client import JSON, EngineClient
+from kb_mcp.auth import current_name
+from kb_mcp.clients import client_name
 from kb_mcp.tools import compact_answers
 from kb_mcp.tools.documents import WHOLE, DocumentId, rendered
 from kb_mcp.tools.token_budget import AnswerLimiter, with_notice
@@ -41,7 +43,8 @@ class HistoryTools:
         if start and not version:
             raise Invalid("start: give it only with version.")
         if not version:
-            return rendered("kb_history", self._limiter.version_list(await self._engine.history(document_id)))
+            reply = await self._engine.history(document_id)
+            return rendered("kb_history", self._limiter.version_list(reply, current_name() or client_name()))
         return rendered("kb_history", self._limiter.version(await self._engine.version(document_id, version), start))
 
     async def kb_undo(

@@ -188,7 +188,6 @@ def time_text(document: JSON) -> str:
 
 def without_shared(results: list[JSON]) -> tuple[list[JSON], list[str]]:
     """Return the results without the date, author and tags that all have in common, and a line with these."""
-    kind = "notes" if all(result["doc_type"] == NOTE for result in results) else ""
     if len(results) < LEAST_SHARING:
         return results, []
     shared: JSON = {
@@ -199,8 +198,18 @@ def without_shared(results: list[JSON]) -> tuple[list[JSON], list[str]]:
     rest = [{name: value for name, value in result.items() if name not in shared} for result in results]
     rest, tags = without_shared_tags(rest)
     date = day_text(shared["date"]) if "date" in shared else ""
-    said = joined([kind, date, *tags, *origin(shared)])
-    return rest, [f"All: {said}."] if said else []
+    said = [date, *tags, *origin(shared)]
+    kind = "notes" if any(said) and all(result["doc_type"] == NOTE for result in results) else ""
+    return rest, [f"All: {joined([kind, *said])}."] if any(said) else []
+
+
+def without_tags(data: JSON, known: Sequence[str]) -> JSON:
+    """Return search results without tags that the agent has asked for, so that it knows them."""
+    return data | {
+        "results": [
+            result | {"tags": [tag for tag in result["tags"] if tag not in known]} for result in data["results"]
+        ]
+    }
 
 
 def without_shared_tags(documents: list[JSON]) -> tuple[list[JSON], list[str]]:
@@ -265,6 +274,7 @@ def history_text(data: JSON) -> str:
     """Return a line for each version, one version with its text, or the changed document."""
     if "versions" in data:
         state = f"In the bin since {data['deleted_at']}." if "deleted_at" in data else ""
+        state = joined([state, f"All versions by {quoted(data['by'])}." if "by" in data else ""])
         lines = [QUOTES_NOTICE, state, *map(_version_line, data["versions"]), data.get("rest", "")]
         return "\n".join(filter(None, lines))
     if "text" in data:

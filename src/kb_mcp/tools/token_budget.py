@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from copy import copy
 from itertools import accumulate
@@ -18,6 +17,7 @@ from kb_mcp.tools import compact_answers
 from kb_mcp.tools.excerpts import excerpts
 from kb_mcp.tools.invisible_characters import all_shown
 from kb_mcp.tools.rendering import CUT, NOTICE
+from kb_mcp.tools.token_estimate import estimate_tokens
 from kb_mcp.tools.weaker_results import left_out_text
 
 ENVELOPE_TOKENS: Final = 300
@@ -38,11 +38,14 @@ LEAST_SHARE: Final = 600
 MARGIN: Final = 0.88
 """The part of the limit to use; the rest covers errors of the estimate."""
 
+MAX_TOP: Final = 100
+"""Maximum number of search results."""
+
 STEP: Final = 2
 """Number of chunks to show before and after a place, and to read on by."""
 
 
-VERSION_FIELDS: Final = ("number", "at", "by", "why", "title", "tags")
+VERSION_FIELDS: Final = ("number", "at", "why", "title", "tags")
 """Fields of a version that agents get."""
 
 
@@ -112,18 +115,19 @@ class AnswerLimiter:
             text = text[: int(len(text) * self._item_tokens / tokens)]
         return text
 
-    def search_results(self, reply: JSON, *, is_whole: bool = True) -> JSON:
-        """Return the results that fit; unless `is_whole`, the later ones with the ranges of an excerpt as `shown`."""
-        parts = [[]] * len(reply["results"]) if is_whole else excerpts(reply["results"])
+    def search_results(self, reply: JSON, whole: int = MAX_TOP) -> JSON:
+        """Return the results that fit; after the first `whole`, with the ranges of an excerpt as `shown`."""
+        parts = excerpts(reply["results"], whole)
         results = [
             shorten_names(compact_answers.search_result(result)) | compact_answers.given(shown=ranges)
             for result, ranges in zip(reply["results"], parts, strict=True)
         ]
         shown = self.fitting(results)
         omitted = reply["omitted"] + len(results) - len(shown)
-        counts = {"omitted": omitted, "weaker": reply.get("weaker", 0), "pending": reply["pending"]}
+        left = {name: reply.get(name, 0) for name in ("weaker", "further")}
+        counts = {"omitted": omitted, **left, "pending": reply["pending"]}
         data = {"notice": NOTICE, "results": shown} | {name: count for name, count in counts.items() if count}
-        left_out = left_out_text(counts["weaker"], has_excerpts=any("shown" in result for result in shown))
+        left_out = left_out_text(**left, has_excerpts=any("shown" in result for result in shown))
         if rest := " ".join(filter(None, (left_out, _omitted_text(omitted)))):
             data["rest"] = rest
         return data
@@ -185,14 +189,20 @@ class AnswerLimiter:
         data["rest"] = f"kb_undo(document_id=…) restores one.{next_page}" if shown else "The bin is empty."
         return data
 
-    def version_list(self, reply: JSON) -> JSON:
-        """Return the newest versions of a document, as many as fit."""
+    def version_list(self, reply: JSON, reader: str) -> JSON:
+        """Return the newest versions of a document, as many as fit.
+
+        If all have one author, the answer names it once, and not if it is the reader.
+        """
+        authors = {compact_answers.author_label(version) for version in reply["versions"]}
         versions = [
             shorten_names({name: version[name] for name in VERSION_FIELDS if version[name] is not None})
+            | (compact_answers.given(by=compact_answers.author_label(version)) if len(authors) > 1 else {})
             for version in reply["versions"]
         ]
         shown = self.fitting(versions)
         head = {name: reply[name] for name in ("document_id", "deleted_at") if reply[name] is not None}
+        head |= compact_answers.given(by="".join(authors - {reader})) if len(authors) == 1 else {}
         data = {"notice": NOTICE, **head, "versions": shown}
         if len(shown) < len(versions) or reply["next_cursor"]:
             data["rest"] = "Older versions exist. To show or revert to one, give its number."
@@ -288,50 +298,3 @@ def truncate_json(text: str, tokens: float) -> str:
     while shown and (size := json_tokens(shown)) > tokens:
         shown = shown[: int(len(shown) * max(tokens, 0) / size)]
     return shown if len(shown) == len(text) else f"{shown}{CUT}"
-
-
-LONG_WORD: Final = 9
-"""Words with more letters than this are more than one token."""
-
-TOKENS_PER_LETTER: Final = 0.47
-"""Tokens per further letter."""
-
-CLASSES: Final = {
-    "glued": (r"(?<=[A-Za-z0-9])[A-Za-z]+", 0.0, 0.53),
-    "upper": (r"[A-Z]{2,}(?![a-z])", 1.05, 0.02),
-    "word": (r"[A-Z]?[a-z]{2,}", 0.98, 0.0),
-    "letter": (r"[A-Za-z]", 0.76, 0.0),
-    "digits": (r"[0-9]{1,3}", 1.55, 0.0),
-    "newlines": (r"\s*\n\s*", 0.83, 0.0),
-    "spaces": (r"[ \t]{2,}", 0.4, 0.0),
-    "punctuation": (r"[!-/:-@\[-`{-~]+", 0.8, 0.08),
-    "accented": (r"[\u0080-\u024f\u1e00-\u1eff]", 0.7, 0.0),
-    "greek_cyrillic": (r"[\u0370-\u052f]+", 0.0, 0.3),
-    "near_east": (r"[\u0530-\u07ff]+", 0.0, 0.44),
-    "indic": (r"[\u0900-\u0dff]+", 0.0, 0.33),
-    "thai": (r"[\u0e00-\u0eff]+", 0.0, 0.36),
-    "signs": (r"[\u2000-\u22ff\u2500-\u25ff]+", 0.0, 0.5),
-    "kana": (r"[\u3000-\u30ff]+", 0.0, 0.87),
-    "ideographs": (r"[\u4e00-\u9fff]+", 0.0, 0.78),
-    "hangul": (r"[\uac00-\ud7af]+", 0.0, 0.76),
-    "fullwidth": (r"[\uff00-\uffef]+", 0.0, 0.9),
-    "other": (r"[^\x00-\x7f]+", 0.0, 2.3),
-    "control": (r"[\x00-\x08\x0b-\x1f\x7f]", 1.0, 0.0),
-}
-"""The kinds of pieces of a text, with tokens per piece and per character, fitted to o200k_base."""
-
-PIECE: Final = re.compile("|".join(f"(?P<{name}>{pattern})" for name, (pattern, _, _) in CLASSES.items()))
-COSTS: Final = {name: (cost, character) for name, (_, cost, character) in CLASSES.items()}
-
-
-def estimate_tokens(text: str) -> float:
-    """Return the estimated number of tokens of a text, within about 10%."""
-    tokens = 0.0
-    for piece in PIECE.finditer(text):
-        kind = piece.lastgroup or ""
-        cost, character = COSTS[kind]
-        size = piece.end() - piece.start()
-        tokens += cost + size * character
-        if kind == "word" and size > LONG_WORD:
-            tokens += (size - LONG_WORD) * TOKENS_PER_LETTER
-    return tokens

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from kb.client.client import JSON
 
-LEAST_SCORE: Final = 0.4
+LEAST_SCORE: Final = 0.45
 """The least score of a result, as a share of the best one. docs/quality.md has the cost of both limits."""
 
 BEST_SCORE: Final = 3.5
 """The highest score that counts as the best: a passage with the words of the query as typed has several more."""
 
-LEAST_MATCH: Final = 0.75
+LEAST_MATCH: Final = 0.78
 """The least match of a result with a low score, as a share of the best match."""
 
 
@@ -27,17 +27,7 @@ def without_weaker(reply: JSON, top: int) -> JSON:
     results, passages = reply["results"], list(_passages(reply["results"]))
     if len(results) < top:
         return reply
-    words, meaning = (max(passage[leg] or 0.0 for passage in passages) for leg in ("fts_score", "vec_score"))
-
-    def match(passage: JSON) -> float:
-        return _share(passage["fts_score"], words) + _share(passage["vec_score"], meaning)
-
-    least_score = LEAST_SCORE * min(BEST_SCORE, max(passage["score"] for passage in passages))
-    least_match = LEAST_MATCH * max(map(match, passages))
-
-    def is_strong(passage: JSON) -> bool:
-        return bool(passage["score"] >= least_score or match(passage) >= least_match)
-
+    is_strong = near_best(passages, LEAST_SCORE, LEAST_MATCH)
     replacements = {result["replaced_by"] for result in filter(is_strong, results)}
     kept = [
         result | {"more": list(filter(is_strong, result["more"]))}
@@ -45,6 +35,18 @@ def without_weaker(reply: JSON, top: int) -> JSON:
         if is_strong(result) or result["document_id"] in replacements
     ]
     return reply | {"results": kept, "weaker": len(passages) - len(list(_passages(kept)))}
+
+
+def near_best(passages: Sequence[JSON], score: float, match: float) -> Callable[[JSON], bool]:
+    """Return whether a passage has at least this share of the best score, or at least this share of the best match."""
+    words, meaning = (max(passage[leg] or 0.0 for passage in passages) for leg in ("fts_score", "vec_score"))
+
+    def match_of(passage: JSON) -> float:
+        return _share(passage["fts_score"], words) + _share(passage["vec_score"], meaning)
+
+    least_score = score * min(BEST_SCORE, max(passage["score"] for passage in passages))
+    least_match = match * max(map(match_of, passages))
+    return lambda passage: bool(passage["score"] >= least_score or match_of(passage) >= least_match)
 
 
 def _passages(results: list[JSON]) -> Iterator[JSON]:
@@ -57,10 +59,13 @@ def _share(score: float | None, best: float) -> float:
     return (score or 0.0) / best if best > 0 else 0.0
 
 
-def left_out_text(weaker: int, *, has_excerpts: bool) -> str:
-    """Return the number of weaker passages and the sign for missing sentences, with the remedy; empty for neither."""
-    if not weaker:
+def left_out_text(weaker: int, further: int, *, has_excerpts: bool) -> str:
+    """Return the number of weaker or further passages and the sign for missing sentences, with the remedy."""
+    if not weaker and not further:
         return "Sentences left out at …; all=true shows them." if has_excerpts else ""
+    if further:
+        count = "1 more result" if further == 1 else f"{further} more results"
+        return f"{count}{', and sentences at …' if has_excerpts else ''}: top=10."
     count = "1 weaker result" if weaker == 1 else f"{weaker} weaker results"
     return f"{count} left out{', and sentences at …' if has_excerpts else ''}; all=true shows them."
 

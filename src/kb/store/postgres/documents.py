@@ -102,9 +102,9 @@ class PostgresDocuments(Documents):
         """Do nothing: the database deletes them with the document."""
 
     def name_tokens(self, document: Named) -> list[str]:
-        """Return the words of the document's names, and the whole name for a filter by name."""
+        """Return the words of the document's names, and the whole names for a filter by name."""
         words = tokens_of_names(self._words.tokenizer.indexed, document.names, document.source_path)
-        return [*words, f"{FILE_MARK}{document.folded_name}"[:LONGEST_NAME]]
+        return [*words, *dict.fromkeys(f"{FILE_MARK}{name}"[:LONGEST_NAME] for name in document.folded_names)]
 
     def insert_names(self, tokens: Sequence[tuple[int, str]]) -> None:
         columns = {"ids": [document_id for document_id, _ in tokens], "tokens": [token for _, token in tokens]}

@@ -115,7 +115,7 @@ class Conditions(ABC):
 
     @abstractmethod
     def called(self, pattern: str) -> Condition:
-        """Return the condition that the name of a document's file, or else its title, matches a pattern."""
+        """Return the condition that a name of a document, as `folded_names` returns them, matches a pattern."""
 
     @abstractmethod
     def beginning_id(self, digits: str) -> Condition:

@@ -119,9 +119,9 @@ DELETE FROM versions WHERE document_id = :id RETURNING content_hash, doc_type
 DELETE FROM former_contents WHERE document_id = :id
 
 -- name: select_changed
--- Select the documents that were added, changed or deleted after a time.
-SELECT id FROM documents WHERE COALESCE(updated_at, created_at) > CAST(:moment AS $timestamp)
-UNION SELECT document_id FROM versions WHERE until > CAST(:moment AS $timestamp)
+-- Select the documents that were added, changed or deleted at or after a time.
+SELECT id FROM documents WHERE COALESCE(updated_at, created_at) >= CAST(:moment AS $timestamp)
+UNION SELECT document_id FROM versions WHERE until >= CAST(:moment AS $timestamp)
 
 -- name: select_expired_bin
 -- Select the documents that were in the bin for the given days.

@@ -9,6 +9,7 @@ from kb.api.rights import Caller
 from kb.store.row_mapping import Execute
 from kb.store.rows import Counts, Filter, Retention
 from kb.store.sql.audit import Audit
+from kb.store.sql.dismissals import Dismissals
 from kb.store.sql.documents import Documents
 from kb.store.sql.folders import Folders
 from kb.store.sql.history import History
@@ -41,6 +42,7 @@ class Transaction(ABC):
         self.audit = Audit(execute, statements("audit"), retention)
         self.operations = Operations(execute, statements("operations"))
         self.folders = Folders(execute, statements("folders"))
+        self.dismissals = Dismissals(execute, statements("dismissals"))
         self.note_files = NoteFiles(execute, statements("note_files"))
 
     def counts(self, of: Caller | None = None) -> Counts:

@@ -50,6 +50,7 @@ QUOTED = str.maketrans({'"': '""', "\0": " "})
 
 # The name of a document's file without its folders, or its title if it has no file name.
 NAME = "folded_name(source_path, title, part_of IS NOT NULL)"
+SENT_AS = "source_path IS NULL AND folded_name(uploaded_as, '', 0)"
 
 ID_DIGITS = 18
 
@@ -126,7 +127,8 @@ class SqliteConditions(Conditions):
         return r"source_path LIKE ? ESCAPE '\'", (f"%{part.translate(LIKE_ESCAPED)}%",)
 
     def called(self, pattern: str) -> Condition:
-        return f"{NAME} LIKE ? ESCAPE '\\'", (like_pattern(pattern),)
+        like = like_pattern(pattern)
+        return f"({NAME} LIKE ? ESCAPE '\\' OR {SENT_AS} LIKE ? ESCAPE '\\')", (like, like)
 
     def beginning_id(self, digits: str) -> Condition:
         first = int(digits)

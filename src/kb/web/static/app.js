@@ -111,7 +111,7 @@
   const isShown = (element) => element.checkVisibility?.() ?? true; // the bar for selected rows is not always there
   const showKeys = () => {
     const list = find("#keys dl");
-    const rows = all("[data-key]").filter(isShown).map((each) => [(each.dataset.with ? "Ctrl " : "") + each.dataset.key, each.dataset.does]);
+    const rows = all("[data-key]").filter(isShown).map((each) => [each.dataset.with ? `Ctrl ${each.dataset.key.toUpperCase()}` : each.dataset.key, each.dataset.does]);
     if (find(".hit-link")) rows.push(["↓ ↑", "Go to a result"], ["Enter", "Open the result"]);
     if (find(".rows .pick")) rows.push(["↓ ↑", "Go to a row"]);
     if (find(".pick")) rows.push(["x", "Select the row of this link, to change several at once"], ["Shift ↓ ↑", "Select this row and the next"], ["*", "Select all rows"], ["Escape", "Select no rows"]);

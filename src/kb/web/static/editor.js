@@ -242,9 +242,14 @@
     say(problem ? `${nameOf(file)}: ${problem}` : `Added ${nameOf(file)}`);
     said.classList.toggle("bad", Boolean(problem));
   };
-  const attachAll = async (files) => {
+  const attachAll = async (files, isDropped = false) => {
     const waiting = files.map((file) => `[Adding ${nameOf(file).replace(/[[\]]/g, "")} ${Math.random().toString(36).slice(2, 7)}…]`);
-    write(text, text.selectionStart, text.selectionEnd, waiting.join("\n"));
+    // A dropped picture gets a line of its own, below the line of the cursor.
+    const [start, end] = [text.selectionStart, text.selectionEnd];
+    const [before, after] = [text.value.slice(0, start), text.value.slice(end)];
+    const isWithin = isDropped && start === end && files.every(({ type }) => type.startsWith("image/")) && (before + after).slice(before.lastIndexOf("\n") + 1).split("\n", 1)[0].trim();
+    const place = isWithin ? end + (after + "\n").indexOf("\n") : start;
+    write(text, place, isWithin ? place : end, (isWithin ? "\n\n" : "") + waiting.join("\n") + (isWithin && text.value[place + 1]?.trim() ? "\n" : ""));
     adding += files.length;
     for (const [index, file] of files.entries()) {
       await attach(file, waiting[index]);
@@ -268,7 +273,7 @@
       document.querySelector("#drop").hidden = true;
       const hasFolder = [...event.dataTransfer.items].some((each) => each.webkitGetAsEntry?.()?.isDirectory);
       if (hasFolder) return say("kb does not add folders to a note. Add the folder on the page Add.");
-      attachAll(files);
+      attachAll(files, true);
     },
     true
   );

@@ -130,7 +130,7 @@
     ...all("main [data-key][data-does]").filter((each) => !each.matches("input") && (each.checkVisibility?.() ?? true)).map((each) => ({ kind: "This page", label: each.dataset.does, run: () => each.click() })),
     ...all("nav[aria-label=Main] a").map((each) => ({ kind: "Go to", label: each.dataset.does || each.textContent.trim(), href: each.href })),
     ...Object.entries(PAGES).filter(([, place]) => find("nav[data-right=admin]") || !MANAGED.includes(place)).map(([label, place]) => ({ kind: "Go to", label, href: root + place })),
-  ];
+  ].filter(({ label }, number, rows) => rows.findIndex((each) => each.label === label) === number);
   const select = (index) => {
     at = (index + options.length) % options.length || 0;
     all("[role=option]", list).forEach((each, number) => each.setAttribute("aria-selected", number === at));
@@ -160,6 +160,10 @@
       return null;
     }
   };
+  const tagged = async (query) => {
+    const rows = await fetch(`${root}suggest?kind=tag&q=${encodeURIComponent(query)}`).then((answer) => answer.json()).catch(() => []);
+    return rows.slice(0, 3).map(({ text, label, detail }) => ({ kind: `Tag, ${detail}`, label, href: `${root}documents?tag=${encodeURIComponent(text)}` }));
+  };
   const offer = async () => {
     const query = field.value.trim();
     const fits = (each) => each.label.toLowerCase().includes(query.toLowerCase());
@@ -175,10 +179,10 @@
     const named = rest.filter(starts);
     const others = rest.filter((each) => !starts(each));
     draw([search, ...named, ...others]);
-    const documents = await found(query);
+    const [documents, tags] = await Promise.all([found(query), tagged(query)]);
     if (documents && field.value.trim() === query) {
       const chosen = options[at]?.label;
-      draw([search, ...named, ...documents, ...others]);
+      draw([search, ...named, ...tags, ...documents, ...others]);
       select(Math.max(0, options.findIndex((each) => each.label === chosen)));
     }
   };

@@ -1,0 +1,88 @@
+"""A note that differs from a similar one in a number, a date or a word of the same sentence says more."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kb.documents.new_facts import is_part, says_more
+
+
+def words(text):
+    return re.findall(r"\w+", text.lower())
+
+
+@pytest.mark.parametrize(
+    ("known", "new"),
+    [
+        ("Rent 2025: 900", "Rent 2026: 950"),
+        ("Rent 2025: 900", "For 2025 the landlord raised the rent to 950 euros."),
+        ("The call is on 3 March.", "The call is on 3 April."),
+        ("The call is on 4 June.", "The call is on 4 May."),
+        ("The call with Ada is on Tuesday.", "With Ada: call on Thursday."),
+        ("Camera cam-03 failed.", "Camera cam-04 failed."),
+        ("Night in the shed: -2 degrees.", "Night in the shed: 2 degrees."),
+        ("The lid weighs 1.5 kg.", "The lid weighs 15 kg."),
+        ("Moved from 30 to 90 days.", "Moved from 90 to 30 days."),
+        ("The ferry leaves at six every day.", "The ferry leaves at seven every day."),
+        ("La clase de yoga es los martes.", "La clase de yoga es los jueves."),
+        ("電気の検針は六月三日です。", "電気の検針は七月三日です。"),
+        ("वाचनालय ३ मार्च को बंद है।", "वाचनालय ४ मार्च को बंद है।"),
+        ("The importer is safe to use.", "The importer is not safe to use."),
+        ("The importer is not safe to use.", "The importer is safe to use."),
+        ("The cellar key hangs in the hall.", "The cellar key hangs in the kitchen."),
+        ("Mia is allergic to nuts.", "Mia is allergic to nuts and wasps."),
+        ("The 7c84a9b2 ferry leaves at six.", "The 7c84a9b2 ferry leaves at nine."),
+        ("Build 7c84a9b2 is on the server.", "Build 7c84a9b3 is on the server."),
+    ],
+)
+def test_other_numbers_dates_and_words_in_their_place_say_more(known, new):
+    assert says_more(new, known, words)
+
+
+@pytest.mark.parametrize(
+    ("known", "new"),
+    [
+        ("The tyre is under the floor.", "the tyre  is under the floor"),
+        ("Budget: 12,500 euros.", "Budget: 12500 euros"),
+        ("The choir meets at 19:30.", "The choir meets at 19.30."),
+        ("It is oiled on the first of each month.", "It is oiled on the 1st of each month."),
+        ("On 04.05.2026 at Tom's.", "On 4.5.2026 at Tom\u2019s."),
+        ("Room ٤ is free.", "Room 4 is free."),
+        ("Every 15 minutes the sensor reports.", "The sensor reports every 15 minutes."),
+        ("The lease of 12 rooms ends in 2028.", "The lease ends in 2028."),
+        (
+            "Pull requests need two approvals before they are merged.",
+            "A pull request may be merged after two approvals.",
+        ),
+        ("Mia is allergic to peanuts.", "A peanut allergy is what Mia has."),
+        ("", ""),
+    ],
+)
+def test_another_form_of_the_same_says_no_more(known, new):
+    assert not says_more(new, known, words)
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 10_000, "1,234" * 3000, "word " * 5000, "-" * 5000, "1." * 5000, "\u2460\u00bd²"]
+)
+def test_long_and_odd_texts_are_compared(text):
+    assert not says_more(text, text, words)
+    assert says_more(f"{text} 7", text, words) or "7" in text
+
+
+@pytest.mark.parametrize(
+    ("new", "is_known"),
+    [
+        ("jonas lives in bruck, trains are late", True),
+        ("Jonas lives in Bruck -- trains are late!", True),
+        ("Jonas lives in Bruck, trains are early", False),
+        ("late", False),
+        ("", False),
+        ("ate before nine o'clock and so on", False),
+    ],
+)
+def test_a_text_is_a_part_of_another_if_all_its_words_follow_each_other_there(new, is_known):
+    known = "Lunch. Jonas lives in Bruck; trains are late before nine o'clock and so on."
+    assert is_part(new, known) is is_known
