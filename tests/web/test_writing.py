@@ -129,9 +129,9 @@ def test_names_of_documents_are_suggested_in_a_link(browser, site, editor):
 def test_notes_are_suggested_before_files_and_names_that_begin_with_the_query_first(site):
     for name in ("gorse.png", "gorse map.txt"):
         add(site, f"pictures/{name}", "Of gorse.")
-    note(site, "The gorse garden")
+    note(site, "The gorse garden", "Of the garden with gorse.")
     add(site, "garden/gorse log.md", "# Log")
-    note(site, "Gorse project")
+    note(site, "Gorse project", "Of the project with gorse.")
     for number in range(8):
         add(site, f"pictures/gorse {number}.txt", f"Picture {number}.")
     query = {"kind": "link", "q": "gors"}
