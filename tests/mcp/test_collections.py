@@ -120,7 +120,7 @@ async def test_collection_field_in_search_results(agent, engine, word):
             next((tag.removeprefix("collection:") for tag in given if ":" in tag), None),
             [tag for tag in given if ":" not in tag],
         )
-    found = (await call(agent, "kb_search", query=word, fts_only=True))["results"]
+    found = (await call(agent, "kb_search", query=word, fts_only=True, top=10))["results"]
     assert {each["document_id"]: (each["collection"], each["tags"]) for each in found} == expected
 
 

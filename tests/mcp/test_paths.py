@@ -92,7 +92,7 @@ async def test_files_of_one_title_are_told_apart_by_their_names(agent, engine, w
         options = {"source_path": f"/{word}/{name}"} if name else {}
         await done(agent, await engine.add_file("x.html", io.BytesIO(content), tags=[word], **options))
     await noted(agent, text=f"{word} is a note", source_path=f"keys/{word}", tags=[word])
-    for tool, arguments in (("kb_search", {"query": word, "fts_only": True}), ("kb_list", {})):
+    for tool, arguments in (("kb_search", {"query": word, "fts_only": True, "top": 10}), ("kb_list", {})):
         lines = (await agent.call_tool(tool, {**arguments, "tags": [word]})).content[0].text.splitlines()
         files = [line for line in lines if '"test"' in line]
         assert len(files) == 3
