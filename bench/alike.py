@@ -2,10 +2,10 @@
 
     python -m bench.alike
 
-bench/new_facts.tsv has pairs of which the later note says the same or more; they judge the storing of new notes. bench/alike.tsv
-has pairs about one fact or two: the thresholds in kb/documents/alike.py were chosen by the first set, and the second
-one, of other languages and data and with many formulaic notes, only judges them. All first notes of a set are stored;
-each later note is then compared with them.
+bench/new_facts.tsv has pairs of which the later note says the same or more; they judge the storing of new notes.
+bench/alike.tsv has pairs about one fact or two: the thresholds in kb/documents/alike.py were chosen by the first set,
+and the second one, of other languages and data and with many formulaic notes, only judges them. All first notes of a
+set are stored; each later note is then compared with them.
 """
 
 from __future__ import annotations

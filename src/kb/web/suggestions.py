@@ -73,7 +73,7 @@ async def names(visit: Visit, query: str) -> list[Row]:
 
 
 async def named(visit: Visit, pattern: str, types: Sequence[str | None]) -> list[Row]:
-    """Return documents of these types with such a name, newest first; None stands for all types."""
+    """Return documents of these types with such a name, newest first; None means all types."""
     pages = await asyncio.gather(
         *(visit.engine.documents(name=pattern, doc_type=each, sort="recent", limit=MOST) for each in types)
     )
