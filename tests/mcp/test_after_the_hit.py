@@ -327,10 +327,10 @@ async def test_a_fact_that_is_part_of_a_longer_note_is_no_news(agent, word):
 
 
 async def test_a_note_keeps_its_date_with_a_new_text_unless_the_text_has_one(agent, word):
-    note = (await noted(agent, text=f"{word} one", date="2025-02-02"))["document_id"]
+    note = (await noted(agent, text=f"{word} one", date="2025-02-02", tags=[word]))["document_id"]
 
     async def dated():
-        listed = (await call(agent, "kb_list", source_prefix="", sort="date", text=80))["documents"]
+        listed = (await call(agent, "kb_list", tags=[word], sort="date"))["documents"]
         return next(each["date"] for each in listed if each["id"] == note)
 
     await call(agent, "kb_update_note", document_id=note, text=f"{word} two")

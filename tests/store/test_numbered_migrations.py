@@ -146,3 +146,9 @@ def test_one_of_a_development_build_is_refused_in_one_line_that_says_what_to_do(
     connection = connect(path)
     assert connection.pragma("user_version") == version
     connection.close()
+
+
+@pytest.mark.parametrize("package", [PACKAGE, "kb.store.postgres"])
+def test_each_migration_has_a_number_of_its_own(package):
+    numbers = [number for number, _ in migrations(package, after=0)]
+    assert numbers == list(range(FIRST, FIRST + len(numbers)))

@@ -144,6 +144,13 @@ class Dismissal(Request):
     ] = True
 
 
+class DismissedGroup(Reply):
+    """A group of near duplicates, and whether kb leaves it out of the list."""
+
+    document_ids: list[int]
+    dismissed: bool
+
+
 class DocumentText(Reply):
     """An excerpt of a document's text. `start`, `end` and `total` count lines and pages from 1, characters from 0."""
 

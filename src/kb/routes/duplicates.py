@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from kb.api.document_models import Dismissal, DuplicateGroup, DuplicateList
+from kb.api.document_models import Dismissal, DismissedGroup, DuplicateGroup, DuplicateList
 from kb.api.fields import DocumentsCursor
 from kb.api.history_models import Change, DocumentDiff
 from kb.documents.diff import diff
@@ -63,7 +63,7 @@ def find_duplicates(services: ServicesDep, query: Annotated[DuplicatesQuery, Que
 @router.put(
     "/duplicates/dismissed", summary="Dismiss near duplicates", dependencies=[WRITE], responses=problems(404, 507)
 )
-def dismiss_duplicates(dismissal: Dismissal, services: ServicesDep) -> Dismissal:
+def dismiss_duplicates(dismissal: Dismissal, services: ServicesDep) -> DismissedGroup:
     """Leave a group of near duplicates out of the list, because its documents differ on purpose, or show it again.
 
     kb also shows the group again if one of the documents changes, or if another one joins them.
@@ -71,7 +71,7 @@ def dismiss_duplicates(dismissal: Dismissal, services: ServicesDep) -> Dismissal
     with services.store.write() as tx:
         documents = [existing_document(tx, document_id) for document_id in dismissal.document_ids]
         tx.dismissals.set(pairs_of(documents), dismissed=dismissal.dismissed)
-    return dismissal
+    return DismissedGroup(document_ids=dismissal.document_ids, dismissed=dismissal.dismissed)
 
 
 def same_content(tx: Transaction, limit: int, cursor: str | None) -> DuplicateList:

@@ -104,8 +104,9 @@ def report(answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: b
             output.print_error(f"no document{matching} contains any of these words; the closest in meaning:")
         elif answer["weak"]:
             output.print_error("no document answers this well; the closest:")
-        if others := ", ".join(answer["other_languages"]):
-            output.print_error(f"other documents are in {others}: also search in that language")
+        if others := answer["other_languages"]:
+            there = "that language" if len(others) == 1 else "those languages"
+            output.print_error(f"other documents are in {', '.join(others)}: also search in {there}")
         with output.paged():
             print_results(results)
         if output.is_terminal():

@@ -72,5 +72,6 @@ def left_out_text(weaker: int, further: int, *, has_excerpts: bool) -> str:
 
 def other_languages_text(reply: JSON) -> list[str]:
     """Return a sentence that names other languages to search in, if no document answers well."""
-    languages = ", ".join(reply["other_languages"])
-    return [f"Other documents are in {languages}: also search in that language."] if languages else []
+    names = reply["other_languages"]
+    there = "that language" if len(names) == 1 else "those languages"
+    return [f"Other documents are in {', '.join(names)}: also search in {there}."] if names else []
