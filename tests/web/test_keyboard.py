@@ -141,7 +141,7 @@ def test_a_deleted_document_is_restored(browser, site, capstans):
 def test_a_document_is_deleted_and_the_operation_undone_from_the_list_of_changes(browser, site, capstans):
     press(browser, "capstan berth 0")
     find(browser, ".results h2", "Capstan 0")
-    press(browser, Keys.ENTER)
+    press(browser, Keys.ARROW_DOWN, Keys.ENTER)
     find(browser, "article h1")
     tab_to(browser, "Delete")
     press(browser, Keys.ENTER)

@@ -670,7 +670,7 @@ def test_pictures_are_recognized_by_their_beginning(tmp_path):
 def test_a_note_that_kb_could_not_read_comes_back_with_its_text_and_the_reason(start_server, reading, tmp_path):
     """A note with an embedded picture becomes a file, which is read in a job."""
     picture = f"![](data:image/png;base64,{base64.b64encode(PNG * 20).decode()})"
-    text = f"# Sails\n\n{picture}\n\n{'> - The *jib* is torn. ' * 8_000}".rstrip()
+    text = f"# Sails\n\n{picture}\n\n{'> - The *jib* is torn. ' * 40_000}".rstrip()
     with start_server(tmp_path / "data", KB_APPS="api,web", KB_PARSE_SECONDS="0.0001") as server:
         reader = reading(f"{server.url}/new")
         reader.submit("new$", title="Sails", text=text, tags="boat, spring")

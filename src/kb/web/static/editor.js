@@ -332,7 +332,7 @@
   };
   const offer = document.querySelector(".draft");
   const offerDrafts = (rows) => {
-    offer.hidden = !rows.length;
+    offer.inert = !rows.length; // its place stays free, so that the page holds still
     if (!rows.length) return;
     const [{ key, draft }] = rows;
     const called = draft.title || String(draft.text).trim().split("\n")[0];
