@@ -34,7 +34,7 @@ from kb_cli.runtime import banner
 from kb_cli.runtime.allocator import limit_arenas, trim
 from kb_cli.runtime.deadline import end_in_time
 from kb_cli.runtime.exit_codes import INTERRUPTED
-from kb_cli.watching_child import watching
+from kb_cli.watching_child import watch_folder, watching
 
 if sys.platform == "win32":
     from asyncio import run as run_loop
@@ -131,7 +131,8 @@ def run(**flags: object) -> None:
         if is_open:
             logger.info("no API key is set: %s", banner.OPEN)
         announce = partial(announced, folder if ENGINE in chosen else None, url, on_ready, environment)
-        run_until_stopped(serve(listener, compose(chosen, ENGINE, environment), settings, announce))
+        app = compose(chosen, ENGINE, environment, partial(watch_folder, url, environment))
+        run_until_stopped(serve(listener, app, settings, announce))
 
 
 def with_first_key(environment: Mapping[str, str]) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from kb.api.errors import Invalid
 from kb_cli.sync.watch_records import records_folder
 
 logger = logging.getLogger(__name__)
@@ -20,6 +21,8 @@ AGAIN_SECONDS: Final = 10.0
 """The time before a child that ended is started again."""
 
 STOP_SECONDS: Final = 2.0
+ADD_SECONDS: Final = 60.0
+WATCH: Final = (sys.executable, "-m", "kb_cli", "watch")
 
 
 @contextmanager
@@ -76,16 +79,39 @@ class Child:
                 self._process.kill()
 
     def _start(self) -> None:
-        environment = {**self._environment, "KB_ENGINE_URL": self._url, "KB_API_KEY": engine_key(self._environment)}
-        for name in ("KB_PROFILE", "KB_MCP_API_KEY", "KB_MCP_URL"):
-            environment.pop(name, None)
-        command = [sys.executable, "-m", "kb_cli", "watch", "run", "--child"]
+        command = [*WATCH, "run", "--child"]
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this program
-                command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+                command,
+                env=client_environment(self._url, self._environment),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
             )
         except OSError as error:
             logger.warning("kb cannot start the program that watches folders: %s", error)
+
+
+def client_environment(url: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a command for this engine."""
+    others = ("KB_PROFILE", "KB_MCP_API_KEY", "KB_MCP_URL")
+    own = {name: value for name, value in environment.items() if name not in others}
+    return own | {"KB_ENGINE_URL": url, "KB_API_KEY": engine_key(environment)}
+
+
+def watch_folder(url: str, environment: Mapping[str, str], path: str, *, name: str, delete: bool) -> str:
+    """Run `kb watch add`; arguments and errors as for `kb.asgi.subapps.WatchFolder`."""
+    options = [*(["--as", name] if name else []), *(["--delete"] if delete else [])]
+    command = [*WATCH, "add", *options, "--", path]
+    own, silent = client_environment(url, environment), subprocess.DEVNULL
+    try:
+        done = subprocess.run(  # noqa: S603 - this program
+            command, env=own, stdin=silent, capture_output=True, text=True, timeout=ADD_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise Invalid(f"The disk of {path} did not respond within {ADD_SECONDS:.0f} seconds.") from None
+    if done.returncode:
+        raise Invalid(done.stderr.strip().removeprefix("kb: "))
+    return done.stdout.strip()
 
 
 def has_records() -> bool:

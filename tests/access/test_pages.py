@@ -138,3 +138,16 @@ def test_a_reader_is_refused_before_the_form_is_filled_in(guarded, quay, reader,
         page = browser.get(f"/{place}", headers={"Accept": "text/html"})
         assert page.status_code == 403
         assert "This key may only read. To change documents, sign in with another key." in page.text
+
+
+def test_a_reader_who_deletes_nothing_is_told_of_no_links(guarded, admin, reader, stack):
+    note = admin.note("# Windlass\n\nthe windlass")
+    linking = admin.note("# Of the windlass\n\n[[Windlass]]")
+    browser, token = signed_in(guarded.url, reader)
+    stack.callback(browser.close)
+    assert browser.post("/many", data={"token": token, "act": "delete", "id": str(note)}).status_code == 303
+    told = re.search(r'class="toast notice".*?</span>', browser.get("/documents").text)[0]
+    assert "Deleted 0 documents." in told
+    assert "links" not in told
+    for each in (note, linking):
+        admin.ok("DELETE", f"documents/{each}")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kb.folders.timed_reads import ask
+from kb_cli.sync import file_selection
 from kb_cli.sync.file_selection import select_files
 from tests.unit.test_extract_exports import chatgpt, claude
 
@@ -351,6 +353,19 @@ def test_an_edited_note_decides_again_which_pictures_kb_sends(tmp_path):
     for text, names in (("No picture.", ["note.md"]), ("![[door.png]] is blue.", ["door.png", "note.md"])):
         (tmp_path / "note.md").write_text(text)
         assert [path.name for path in select_files([str(tmp_path)]).files] == names
+
+
+def test_kb_reads_an_unchanged_note_only_once_to_find_its_pictures(tmp_path, monkeypatch):
+    for name, text in (("door.png", "x"), ("a.md", "![[door.png]]"), ("sub/b.md", "No picture."), ("c.txt", "x")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    first, read = select_files([str(tmp_path)]), []
+    monkeypatch.setattr(file_selection, "ask", lambda path, *rest: read.append(path) or ask(path, *rest))
+    assert select_files([str(tmp_path)]).files == first.files
+    assert read == []
+    (tmp_path / "a.md").write_text("The door is gone.")
+    assert [path.name for path in select_files([str(tmp_path)]).passed_over] == ["door.png"]
+    assert [path.name for path in read] == ["a.md"]
 
 
 def test_kb_looks_for_pictures_in_a_hostile_markdown_file_in_little_time(tmp_path):

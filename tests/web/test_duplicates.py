@@ -169,6 +169,22 @@ def test_a_copy_that_a_note_shows_is_deleted_only_after_the_page_names_the_note(
     assert present(site, ids) == ids
 
 
+def test_a_note_with_more_links_to_it_than_kb_lists_is_not_said_to_have_only_those(reading, site):
+    name = "Much linked note"
+    note = {"title": name, "text": "Its text."}
+    ids = [site.engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]]
+    try:
+        for number in range(201):
+            text = {"title": f"Link {number}", "text": f"[[{name}]] {number}"}
+            ids.append(site.engine.post("jobs", params={"wait": 30}, json=text).json()["document_id"])
+        reader = reading(f"{site.url}/d/{ids[0]}")
+        reader.submit("delete$")
+        assert "At least 200 documents had links to it." in reader.text
+    finally:
+        for each in ids:
+            site.engine.delete(f"documents/{each}")
+
+
 def test_a_copy_is_not_deleted_after_the_question_if_it_has_changed_meanwhile(reading, site, pictures):
     name, ids = pictures
     reader = keep(reading, site, name, ids[0])

@@ -48,6 +48,85 @@ def test_the_command_to_copy_deletes_nothing_and_the_page_says_how_to(read, site
     assert "If you delete a file, kb keeps its document." in reader.text
 
 
+@pytest.fixture
+def home(tmp_path):
+    """A home folder with a vault of two notes."""
+    vault = tmp_path / "home" / "vault"
+    vault.mkdir(parents=True)
+    (vault / "Kiln.md").write_text("# Kiln\n\nThe kiln needs a new door.\n")
+    (vault / "Garden.md").write_text("# Garden\n\nTomatoes want lime.\n")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def homely(start_server, home, tmp_path):
+    """A server of a person with that home folder."""
+    own = {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
+    with start_server(tmp_path / "data", KB_APPS="api,web", **own) as server:
+        yield server
+
+
+def test_a_folder_that_the_form_names_is_watched_from_then_on(read, homely, home):
+    reader = read(f"{homely.url}/folders")
+    assert "kb watches no folders yet" in reader.text
+    reader.submit("/folders$", path="~/vault", name="mine")
+    assert "kb watches" in reader.text
+    assert "as mine: 2 files." in reader.text
+    assert "mine watching" in section(reader, "mine")
+    with httpx2.Client(base_url=f"{homely.url}/api/v1") as engine:
+
+        def titles():
+            return sorted(each["title"] for each in engine.get("documents").json()["documents"])
+
+        eventually("both notes are there", lambda: titles() == ["Garden", "Kiln"])
+        (home / "vault" / "Roof.md").write_text("# Roof\n\nSlates.\n")
+        eventually("the new note is there", lambda: titles() == ["Garden", "Kiln", "Roof"])
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("~/nowhere", "nowhere"),
+        ("vault", "Enter the whole path of the folder, such as"),
+        ("~/vault/Kiln.md", "Kiln.md"),
+        ("--help", "Enter the whole path"),
+        ("", "Enter the whole path"),
+    ],
+)
+def test_a_folder_that_cannot_be_watched_is_refused_with_the_reason_and_the_form_keeps_it(read, homely, path, reason):
+    reader = read(f"{homely.url}/folders")
+    reader.submit("/folders$", path=path, name="mine", delete="1")
+    assert reader.answer.status_code == 422
+    [alert] = reader.page.xpath("//*[@role='alert']")
+    assert reason in alert.text_content()
+    [form] = [each for each in reader.page.forms if (each.action or "").endswith("folders")]
+    assert (form.fields["path"], form.fields["name"], form.fields["delete"]) == (path, "mine", "1")
+    assert "kb watches no folders yet" in reader.text
+
+
+def test_nobody_watches_a_folder_while_other_machines_can_connect_without_a_key(read, start_server, home, tmp_path):
+    own = {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
+    with start_server(tmp_path / "data", KB_APPS="api,web", KB_HOST="0.0.0.0", KB_ALLOW_OPEN="1", **own) as server:
+        reader = read(f"{server.url}/folders")
+        assert not [each for each in reader.page.forms if (each.action or "").endswith("folders")]
+        form = {"token": reader.page.xpath("//body/@data-token")[0], "path": "~/vault"}
+        refused = reader.http.post(f"{server.url}/folders", data=form, headers={"Accept": "text/html"})
+        assert refused.status_code == 403
+        assert "kb watches no folders yet" in refused.text
+
+
+def test_only_a_key_with_all_rights_watches_a_folder(read, guarded, tmp_path):
+    with httpx2.Client(base_url=f"{guarded.url}/api/v1", headers={"Authorization": f"Bearer {KEY}"}) as engine:
+        token = engine.post("keys", json={"name": "writes-folders", "right": "write"}).json()["key"]
+    reader = read(f"{guarded.url}/folders")
+    reader.submit("sign-in$", key=token)
+    assert not [each for each in reader.page.forms if (each.action or "").endswith("folders")]
+    form = {"token": reader.page.xpath("//input[@name='token']")[0].value, "path": str(tmp_path)}
+    refused = reader.http.post(f"{guarded.url}/folders", data=form, headers={"Accept": "text/html"})
+    assert refused.status_code == 403
+    assert str(tmp_path) not in reader.http.get(f"{guarded.url}/folders").text
+
+
 def test_sync_now_asks_and_stop_ends_and_keeps_the_documents(read, site):
     id_ = watch(site.engine, "asked", {"result": {"files": 1}})
     reader = read(f"{site.url}/folders")

@@ -11,7 +11,7 @@ from tests.support.eventually import eventually
 from tests.web.conftest import find, read
 from tests.web.test_flows import press
 from tests.web.test_pages import Reader
-from tests.web.test_results import add
+from tests.web.test_results import KEY, add
 
 pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
 
@@ -138,6 +138,21 @@ def test_rows_are_reached_with_the_arrows_selected_with_shift_and_a_change_is_un
     assert not tagged(site, "batch-of-keys")
 
 
+def test_ctrl_z_is_the_letter_of_the_readers_keyboard(browser, site, batch):
+    tag, ids = batch
+    browser.get(f"{site.url}/documents?tag={tag}")
+    find(browser, ".rows .pick")[0].click()
+    find(browser, ".drop-up summary", "Tags")[0].click()
+    find(browser, ".drop-up [name=add]")[0].send_keys(f"{tag}-z", Keys.ENTER)
+    find(browser, ".notice", "Tags changed in 1 document.")
+    browser.execute_script(KEY, {"key": "y", "code": "KeyZ", "ctrlKey": True}, "body")
+    assert len(tagged(site, f"{tag}-z") & set(ids)) == 1
+    assert find(browser, ".notice", "Tags changed in 1 document.")
+    browser.execute_script(KEY, {"key": "z", "code": "KeyY", "ctrlKey": True}, "body")
+    find(browser, ".notice", "Undone")
+    assert not tagged(site, f"{tag}-z")
+
+
 def test_all_that_match_are_changed_in_one_operation(browser, site, batch):
     tag, ids = batch
     reader = reader_at(site, f"documents?tag={tag}")
@@ -200,6 +215,14 @@ def test_the_list_of_changes_names_documents_and_tags_and_offers_only_what_can_b
     assert undo.startswith("removed tag ledger in 5 documents")
     assert retagged.startswith("5 changed")
     assert retagged.endswith("nothing is left to undo")
+
+
+def test_the_list_of_changes_does_not_say_of_all_documents_what_one_of_them_got(site, batch):
+    _, ids = batch
+    for each, tags in ((ids[0], ["jib"]), (ids[1], ["boom", "mast"])):
+        headers = {"KB-Operation": f"mixed-{ids[0]}"}
+        site.engine.patch(f"documents/{each}/tags", json={"add": tags}, headers=headers).raise_for_status()
+    assert first_changes(site, 1)[0].startswith("changed tags in 2 documents")
 
 
 def test_the_list_of_changes_tells_restored_documents_from_added_ones(site, batch):

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Final
+from typing import Final, Protocol
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -23,6 +23,22 @@ START_SECONDS: Final = 30
 """The time that a request waits for an app that is still starting."""
 
 
+class WatchFolder(Protocol):
+    """Watches a folder of this machine from now on."""
+
+    def __call__(self, path: str, *, name: str, delete: bool) -> str:
+        """Watch a folder, and return the outcome in words. This takes seconds.
+
+        Args:
+            path: the folder; `~` is the home folder of the account that kb runs as.
+            name: the beginning of the paths of its documents; if empty, the name of the folder.
+            delete: whether documents of deleted files go to the bin.
+
+        Raises:
+            Invalid: kb cannot watch it.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class AppContext:
     """The context that an app is built from.
@@ -31,11 +47,13 @@ class AppContext:
         environment: the source of settings.
         engine: the engine's app, if it is in this process.
         apps: the started apps of this process; more may be added while it serves.
+        watch_folder: watches folders, if the process can.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     engine: ASGIApp | None = None
     apps: Sequence[Starlette] = ()
+    watch_folder: WatchFolder | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +154,12 @@ class RunningApp:
         raise HTTPException(503, f"The app of kb at this address {fault}.", headers={"Retry-After": "5"})
 
 
-def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping[str, str]) -> Starlette:
+def compose(
+    chosen: Mapping[str, SubApp],
+    engine_name: str,
+    environment: Mapping[str, str],
+    watch_folder: WatchFolder | None = None,
+) -> Starlette:
     """Return one app that serves the chosen apps, which read their settings from `environment`.
 
     The app named `engine_name` starts first and serves while the others are imported and start in the table's order;
@@ -163,7 +186,8 @@ def compose(chosen: Mapping[str, SubApp], engine_name: str, environment: Mapping
                 running.append(RunningApp(chosen[engine_name]))
                 running[0].decide(engine)
             running.extend(late)
-            keeping = asyncio.create_task(_keep(late, AppContext(environment, engine, apps), apps, started, stopping))
+            context = AppContext(environment, engine, apps, watch_folder)
+            keeping = asyncio.create_task(_keep(late, context, apps, started, stopping))
             try:
                 if engine or await started:
                     yield

@@ -26,7 +26,7 @@ from kb.asgi.body_limits import BodyLimitMiddleware
 from kb.asgi.hosts import HostMiddleware, OriginMiddleware
 from kb.asgi.problem import on_http_exception
 from kb.asgi.request import RequestMiddleware, request_seconds
-from kb.asgi.subapps import AppContext
+from kb.asgi.subapps import AppContext, WatchFolder
 from kb.settings import Settings, listed
 from kb.telemetry.tracing import start_tracing
 from kb.web.forms import BYTES_OF_CHARACTER
@@ -92,10 +92,10 @@ def create_app(context: AppContext | None = None) -> Starlette:
     settings = Settings.read(context.environment)
     if not all(map(find_spec, NEEDED)):
         return Starlette(routes=[Route("/", absent)], exception_handlers={HTTPException: on_nothing})
-    return pages_app(settings, context.engine)
+    return pages_app(settings, context.engine, context.watch_folder)
 
 
-def pages_app(settings: Settings, engine: ASGIApp) -> Starlette:
+def pages_app(settings: Settings, engine: ASGIApp, watch_folder: WatchFolder | None = None) -> Starlette:
     """Return the web interface of an engine."""
     from kb.web.pages import on_error
     from kb.web.sessions import Sessions
@@ -122,6 +122,7 @@ def pages_app(settings: Settings, engine: ASGIApp) -> Starlette:
     stopping = asyncio.Event()
     app.state.visits = Sessions(engine)
     app.state.settings = settings
+    app.state.watch_folder = watch_folder
     app.state.registry = registry
     app.state.stopping = stopping
     app.state.before_stop = stopping.set
@@ -193,7 +194,7 @@ def page_routes() -> list[BaseRoute]:
         at("/backups", maintenance.backups, "GET", "POST"),
         at("/doctor", maintenance.doctor, "GET", "POST"),
         at("/tags", tags.tags, "GET", "POST"),
-        at("/folders", folders.folders),
+        at("/folders", folders.folders, "GET", "POST"),
         at("/folders/{watch_id}/sync", folders.sync_folder, "POST"),
         at("/folders/{watch_id}/stop", folders.stop_folder, "POST"),
         at("/notes-folder", maintenance.notes_folder, "POST"),

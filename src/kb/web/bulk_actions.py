@@ -15,7 +15,7 @@ from starlette.responses import Response
 from kb.api.errors import Invalid, KbError, NotFound, Unauthorized
 from kb.api.job_errors import remedy_for
 from kb.web.document_html import Row, plain
-from kb.web.documents import documents_asked, folder_of_file, linking_documents, number_in, split_tags, told_of
+from kb.web.documents import Linking, documents_asked, folder_of_file, linking_documents, number_in, split_tags, told_of
 from kb.web.notices import one_operation, place_in
 from kb.web.pages import count, redirect, render
 from kb.web.sessions import Notice, Visit
@@ -55,10 +55,10 @@ async def many(request: Request, visit: Visit) -> Response:
         raise Invalid("act: choose an action for the selected rows.")
     ids = await chosen(visit, form, act)
     kept = number_in(str(form.get("keep", "")))
-    linking = await links_lost(visit, ids, kept) if act == "delete" else []
+    linking = await links_lost(visit, ids, kept) if act == "delete" else Linking([])
     if act == "delete" and form.get("sure") != "1":
         synced = await synced_files(visit, ids)
-        if synced or (linking and kept is not None):
+        if synced or (linking.documents and kept is not None):
             shown: Row = {"ids": ids, "synced": synced, "linking": linking, "kept": kept, "back": back}
             shown |= {"where": str(form.get("where", "")), "seen": str(form.get("seen", ""))}
             shown["is_all"] = form.get("all") == "1" and "found" not in form
@@ -67,11 +67,12 @@ async def many(request: Request, visit: Visit) -> Response:
         visit.leave_notice(Notice(told(act, await carry_out(ids, await action(visit, act, form)))))
         return redirect(visit, back)
     async with one_operation(visit, back) as outcome:
-        outcome.text = told(act, await carry_out(ids, await action(visit, act, form))) + told_of(linking, "them")
+        tally = await carry_out(ids, await action(visit, act, form))
+        outcome.text = told(act, tally) + (told_of(linking, "them") if tally.done else "")
     return redirect(visit, back)
 
 
-async def links_lost(visit: Visit, ids: list[int], kept: int | None) -> list[Row]:
+async def links_lost(visit: Visit, ids: list[int], kept: int | None) -> Linking:
     """Return the documents that lose links when others are deleted, of which a copy may be kept."""
     copy = await visit.engine.document(kept, chunks=1) if kept is not None else None
     return await linking_documents(visit, ids, copy)

@@ -53,12 +53,17 @@ async def listed(visit: Visit, operation: Row) -> Row:
 
 
 async def tag_change(visit: Visit, steps: list[Row]) -> str:
-    """Return the change of tags that the first of these steps undoes, in words; empty if other changes followed."""
-    first = steps[0]
-    former = await visit.engine.version(first["document_id"], first["version"])
-    following = await visit.engine.version(first["document_id"], first["version"] + 1)
-    change = tag_words(former["tags"], following["tags"])
+    """Return the change of tags that these steps undo, in words; empty if other changes followed."""
+    changes = {*await asyncio.gather(*(tags_changed(visit, step["document_id"], step["version"]) for step in steps))}
+    change = changes.pop() if len(changes) == 1 else "changed tags"
     return f"{change} in {count(len(steps), 'document')}" if change else ""
+
+
+async def tags_changed(visit: Visit, document_id: int, number: int) -> str:
+    """Return the change of tags that followed a version of a document, in words; empty if kb keeps no version."""
+    page = await visit.engine.history(document_id, limit=2, cursor=str(number + 2))
+    tags = {version["number"]: version["tags"] for version in page["versions"]}
+    return tag_words(tags[number], tags[number + 1]) if {number, number + 1} <= tags.keys() else ""
 
 
 async def change(request: Request, visit: Visit) -> Response:

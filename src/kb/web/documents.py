@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlencode
 
 from starlette.datastructures import QueryParams
@@ -413,7 +413,14 @@ async def delete(request: Request, visit: Visit) -> Response:
     return redirect(visit, back)
 
 
-async def linking_documents(visit: Visit, ids: Sequence[int], kept: Row | None = None) -> list[Row]:
+class Linking(NamedTuple):
+    """The documents with links to others, and whether these are all."""
+
+    documents: list[Row]
+    is_whole: bool = True
+
+
+async def linking_documents(visit: Visit, ids: Sequence[int], kept: Row | None = None) -> Linking:
     """Return the documents with links that lead nowhere when other documents are deleted.
 
     Args:
@@ -421,16 +428,17 @@ async def linking_documents(visit: Visit, ids: Sequence[int], kept: Row | None =
         ids: the documents to delete; of more than `LOOKED_AT`, only the first ones count.
         kept: a document with the same content that stays: links by a name that it also has then lead to it.
     """
-    gone, found = set(ids), dict[int, Row]()
+    gone, found, is_whole = set(ids), dict[int, Row](), len(ids) <= LOOKED_AT
     for document_id in ids[:LOOKED_AT]:
         try:
-            linked_from = (await visit.engine.links(document_id))["linked_from"]
+            links = await visit.engine.links(document_id)
         except NotFound:
             continue
-        found |= {row["document_id"]: row for row in linked_from if row["document_id"] not in gone}
+        found |= {row["document_id"]: row for row in links["linked_from"] if row["document_id"] not in gone}
+        is_whole &= links["linked_from_count"] <= len(links["linked_from"])
     if kept:
         found = {number: row for number, row in found.items() if await loses_links(visit, number, ids, kept)}
-    return [backlink(row) for row in found.values()]
+    return Linking([backlink(row) for row in found.values()], is_whole)
 
 
 async def loses_links(visit: Visit, document_id: int, ids: Sequence[int], kept: Row) -> bool:
@@ -441,9 +449,11 @@ async def loses_links(visit: Visit, document_id: int, ids: Sequence[int], kept: 
     return any(target not in (name, name.removesuffix(".md")) for target in targets)
 
 
-def told_of(linking: Sequence[Row], what: str) -> str:
+def told_of(linking: Linking, what: str) -> str:
     """Return the number of documents that had links to `what`, in words."""
-    return f" {count(len(linking), 'document')} had links to {what}." if linking else ""
+    number = count(len(linking.documents), "document")
+    least = "" if linking.is_whole else "At least "
+    return f" {least}{number} had links to {what}." if linking.documents else ""
 
 
 async def synced_folder(visit: Visit, shown: Row) -> Row | None:

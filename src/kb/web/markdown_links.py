@@ -12,7 +12,11 @@ from urllib.parse import unquote, urlencode
 PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp", ".svg")
 """Suffixes of the pictures that browsers show."""
 
-FILES: Final = (*PICTURES, ".pdf", ".canvas", ".mp3", ".mp4", ".docx", ".xlsx", ".pptx", ".csv", ".zip")
+FILES: Final = {
+    *PICTURES, ".3gp", ".7z", ".base", ".canvas", ".csv", ".doc", ".docx", ".eml", ".epub", ".flac", ".gz", ".heic",
+    ".html", ".ics", ".json", ".m4a", ".mkv", ".mov", ".mp3", ".mp4", ".msg", ".odp", ".ods", ".odt", ".ogg", ".ogv",
+    ".opus", ".pdf", ".pptx", ".rtf", ".tif", ".tiff", ".txt", ".wav", ".webm", ".xls", ".xlsx", ".zip",
+}  # fmt: skip
 """Suffixes of files that are not notes, so that kb does not offer to write them."""
 
 WEB: Final = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
@@ -61,11 +65,16 @@ class Surroundings:
         return next(filter(None, map(self.links.get, _forms(target))), None)
 
     def new_note(self, target: str) -> str | None:
-        """Return the address where the reader can write the note that a broken [[link]] names; None for a file."""
-        name = target.partition("#")[0].rpartition("/")[2].removesuffix(".md").strip()
-        if not self.may_write or not name or PurePosixPath(name).suffix.lower() in FILES:
+        """Return the address where the reader can write the note that a broken [[link]] names; None for a file.
+
+        The title keeps the folders of the link, because the link leads only to a note with them. No title can match a
+        path that begins at a certain folder.
+        """
+        title = target.partition("#")[0].removesuffix(".md").strip()
+        is_file = PurePosixPath(title).suffix.lower() in FILES
+        if not self.may_write or not title or is_file or title.startswith(("/", "./", "../")):
             return None
-        return f"{self.root}new?{urlencode({'title': name})}"
+        return f"{self.root}new?{urlencode({'title': title})}"
 
     def is_broken(self, target: str) -> bool:
         """Return whether a target certainly leads to no document."""

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -73,6 +72,11 @@ LONGEST_NAME: Final = 800
 MOST_STARTS, MOST_NAMES = 8, 20_000
 """The number of places where the same name may begin, and of names in a file."""
 
+Stamp = tuple[int, int]
+MOST_KNOWN: Final = 1_000_000
+_named: dict[str, tuple[Stamp, frozenset[str]]] = {}
+"""The names of pictures in Markdown files, by path: a watched folder reads a file again only after a change."""
+
 
 @dataclass
 class FileSelection:
@@ -86,6 +90,7 @@ class FileSelection:
         outside: links to files outside the folder.
         elsewhere: files whose content is not on this disk; they are neither sent nor treated as deleted.
         leftovers: the number of skipped leftovers of other programs.
+        stamps: the times (ns) and sizes of the Markdown files found in folders.
     """
 
     files: list[Path] = field(default_factory=list)
@@ -95,6 +100,7 @@ class FileSelection:
     outside: list[Path] = field(default_factory=list)
     elsewhere: list[Path] = field(default_factory=list)
     leftovers: int = 0
+    stamps: dict[Path, Stamp] = field(default_factory=dict)
 
     @property
     def skipped(self) -> dict[str, int]:
@@ -118,7 +124,8 @@ class FileSelection:
         """Also select the skipped pictures that a selected Markdown file names, because it shows them."""
         pictures = [path for path in self.passed_over if path.suffix.lower() in PICTURES]
         if pictures:
-            named = {name for path in self.files if path.suffix.lower() in MARKDOWN for name in _pictures_named(path)}
+            markdown = (path for path in self.files if path.suffix.lower() in MARKDOWN)
+            named = {name for path in markdown for name in _pictures_named(path, self.stamps.get(path))}
             self._take({path for path in pictures if _comparable(path.name) in named})
 
     def _take(self, taken: set[Path]) -> None:
@@ -227,7 +234,7 @@ def _walk(
             elif is_dataless(entry):
                 selection.elsewhere.append(path)
             else:
-                _select(path, selection, is_vault=is_vault)
+                _select(path, entry, selection, is_vault=is_vault)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -290,25 +297,36 @@ def _is_usual(path: Path, *, is_folder: bool) -> bool:
     return path.name in PRIVATE_NAMES or path.suffix.lower() in PRIVATE_SUFFIXES
 
 
-def _select(path: Path, selection: FileSelection, *, is_vault: bool) -> None:
-    if path.suffix.lower() in BINARY_SUFFIXES and not (is_vault and path.suffix.lower() in PICTURES):
+def _select(path: Path, entry: os.DirEntry[str], selection: FileSelection, *, is_vault: bool) -> None:
+    suffix = path.suffix.lower()
+    if suffix in BINARY_SUFFIXES and not (is_vault and suffix in PICTURES):
         selection.passed_over.append(path)
-    else:
-        selection.files.append(path)
+        return
+    selection.files.append(path)
+    if suffix in MARKDOWN:
+        with suppress(OSError):
+            state = entry.stat()  # read already
+            selection.stamps[path] = state.st_mtime_ns, state.st_size
 
 
-def _pictures_named(path: Path) -> frozenset[str]:
+def _pictures_named(path: Path, stamp: Stamp | None) -> frozenset[str]:
     """Return the names of pictures in a Markdown file; none if it cannot be read."""
+    known, names = _named.get(str(path), (None, frozenset[str]()))
+    if stamp and known == stamp:
+        return names
     try:
-        state = ask(path, path.stat)
-        return ask(path, _read_names, path, state.st_mtime_ns, state.st_size)
+        names = ask(path, _read_names, path)
     except OSError:
         return frozenset()
+    if stamp:
+        if len(_named) > MOST_KNOWN:
+            _named.clear()
+        _named[str(path)] = stamp, names
+    return names
 
 
-@lru_cache(maxsize=100_000)
-def _read_names(path: Path, _modified: int, _size: int) -> frozenset[str]:
-    """Return the names of pictures in a Markdown file; a watched folder reads it again only after a change."""
+def _read_names(path: Path) -> frozenset[str]:
+    """Return the names of pictures in a Markdown file."""
     with path.open("rb") as file:
         text = file.read(MOST_READ).decode(errors="replace")
     names = set[str]()

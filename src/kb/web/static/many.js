@@ -40,7 +40,7 @@
     "keydown",
     (event) => {
       if (event.key !== "Escape" || !find("[data-sent]")) return;
-      event.stopImmediatePropagation(); // the browser stops loading, and the page stays as it is
+      event.stopImmediatePropagation(); // the browser stops loading the next page
       mayBeSent();
     },
     true
@@ -61,6 +61,8 @@
     next?.closest("li").querySelector(".hit-link, a.title").focus();
     draw();
   };
+  // The letter in the layout of the reader, as German keyboards swap Z and Y; other alphabets have only its place.
+  const isZ = ({ key, code }) => (/^[a-z]$/i.test(key) ? key.toLowerCase() === "z" : code === "KeyZ");
   const STEPS = { ArrowDown: 1, ArrowUp: -1 };
   const KEYS = {
     Enter: ({ target }) => target.matches(".pick, #many [type=checkbox]") && (target.click(), true),
@@ -84,7 +86,7 @@
     (event) => {
       if (event.altKey || event.isComposing || find("dialog[open]") || isWriting(event.target)) return;
       const undo = find(".notice [data-key=u]");
-      if (event.ctrlKey || event.metaKey) return event.code === "KeyZ" && !event.shiftKey && undo && (event.preventDefault(), undo.click());
+      if (event.ctrlKey || event.metaKey) return isZ(event) && !event.shiftKey && undo && (event.preventDefault(), undo.click());
       const isDone = event.shiftKey && STEPS[event.key] && rowOf(event.target) ? (extend(STEPS[event.key]), true) : KEYS[event.key]?.(event);
       if (!isDone) return;
       event.preventDefault();
