@@ -16,8 +16,8 @@ BAND = 1.0
 ALIKE = 0.55
 """The lowest cosine between two passages about one fact.
 
-Chosen on Cranfield and on 22 pairs of notes. nDCG@10 of the other collections with random dates, and of LoCoMo's turns
-with their own dates, changes by -0.0002 to 0.0004.
+All limits were chosen on 22 pairs of notes, with an eye on Cranfield, SciFact and LoCoMo with random dates: nDCG@10
+changes by -0.0002 to 0.0004. The later note comes first in 10 of 12 pairs written afterwards, and in 1 without this.
 """
 
 
