@@ -38,8 +38,8 @@ def site():
                 return
             self.send_response(200)
             self.end_headers()
-            size = 3 << 20 if self.path == "/large" else 1
-            self.wfile.write(b"The lighthouse opens at nine. " * size + self.path.encode())
+            times = 1 << 17 if self.path == "/large" else 1
+            self.wfile.write(b"The lighthouse opens at nine. " * times + self.path.encode())
 
         def log_message(self, *_):
             pass
