@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kb.formats.readers.front_matter import clean_tags, front_matter, with_renamed_tags
+from kb.api.inline_tags import clean_tags
+from kb.formats.readers.front_matter import front_matter, with_renamed_tags
 from kb.formats.readers.markdown import read
 
 

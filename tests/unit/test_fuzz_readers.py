@@ -16,9 +16,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from kb.api.errors import Unreadable
 from kb.api.fields import DocumentsCursor, JobsCursor
+from kb.api.inline_tags import inline_tags
 from kb.formats.detect import detect
 from kb.formats.extract import extract
-from kb.formats.readers.front_matter import front_matter, inline_tags
+from kb.formats.readers.front_matter import front_matter
 from kb.formats.registry import FORMATS, MARKUPS, reader_module
 from kb.formats.text.extracted import Extracted, Section
 from kb.ingest.chunk import Chunker

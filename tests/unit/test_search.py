@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.formats.readers.front_matter import front_matter, inline_tags
+from kb.api.inline_tags import inline_tags
+from kb.formats.readers.front_matter import front_matter
 from kb.lexical.document_names import file_ending, file_stem, folder_names
 from kb.lexical.query_word_groups import alternatives
 from kb.search.apostrophes import apart, is_contraction

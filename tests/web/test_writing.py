@@ -683,3 +683,18 @@ def test_a_note_that_kb_could_not_read_comes_back_with_its_text_and_the_reason(s
         assert form.fields["text"].replace("\r\n", "\n").strip() == text
         assert "data-unsaved" in form.attrib, "the browser keeps the draft"
         assert httpx2.get(f"{server.url}/api/v1/documents").json()["documents"] == []
+
+
+def test_hash_tags_that_somebody_writes_in_a_note_are_its_tags(read, site):
+    reader = read(f"{site.url}/new")
+    reader.submit("new$", title="Hashed", text="Peas in the #beds. `#code` and C# are none.", tags="spring")
+    note = int(reader.answer.url.path.rpartition("/")[2])
+
+    def tags():
+        return sorted(site.engine.get(f"documents/{note}").json()["tags"])
+
+    assert tags() == ["beds", "spring"]
+    reader.open(f"{site.url}/d/{note}/edit")
+    reader.submit("edit$", text="Peas in the #beds and #pots.", tags="spring")
+    assert tags() == ["pots", "spring"], "the tag that the form removed is not added again"
+    site.engine.delete(f"documents/{note}")

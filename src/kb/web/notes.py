@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from kb.api.errors import Changed, Invalid, KbError, NotANote, NotFound, Unauthorized
+from kb.api.inline_tags import clean_tags, inline_tags
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb.web.document_html import Row
@@ -47,7 +48,8 @@ async def new(request: Request, visit: Visit) -> Response:
     draft = sent(form)
     try:
         note: dict[str, Any] = {name: value for name, value in draft.items() if name != "tags" and value}
-        job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]))
+        tags = dict.fromkeys([*split_tags(draft["tags"]), *tags_in(draft["text"])])
+        job = await visit.engine.add_note(**note, tags=list(tags))
         if job["document_id"] is None:  # a note with pictures, which become a file
             job |= await visit.engine.job(job["job_id"], wait=WAIT_SECONDS)
         if job["status"] == "failed":
@@ -88,7 +90,10 @@ async def edit(request: Request, visit: Visit) -> Response:
     try:
         if not HASH.fullmatch(base):  # the form does not name the text that it changes
             raise Changed
-        await visit.engine.update_note(note_id, mine["text"], if_match=base, **changes(mine, shown))
+        change = changes(mine, shown)
+        written = [tag for tag in tags_in(mine["text"]) if tag not in tags_in(as_draft(note)["text"])]
+        change["tags_add"] = list(dict.fromkeys([*change["tags_add"], *written]))
+        await visit.engine.update_note(note_id, mine["text"], if_match=base, **change)
     except Changed:
         note = await visit.engine.document(note_id)
         theirs = as_draft(note)
@@ -128,6 +133,11 @@ async def note_form(request: Request, visit: Visit) -> FormData:
 def sent(form: FormData, prefix: str = "") -> Draft:
     """Return the submitted fields with normalized line ends."""
     return {name: str(form.get(prefix + name, "")).replace("\r\n", "\n") for name in ("title", "text", "tags")}
+
+
+def tags_in(text: str) -> tuple[str, ...]:
+    """Return the #tags in a text that a person writes. In the texts of programs, a # may mean something else."""
+    return clean_tags(inline_tags(text))
 
 
 def changes(mine: Draft, shown: Draft) -> dict[str, Any]:

@@ -1,19 +1,15 @@
 """kb addnote."""
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kb.api.errors import Invalid
+from kb.api.inline_tags import clean_tags, inline_tags
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.editor import edit_text
 from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.options import Json, Tags, Text, Wait, read_text, split_tags
-
-INLINE_TAG = re.compile(r"(?<!\S)#(?=[\d_/-]*[^\W\d_])([\w/-]*\w)")
-"""The same pattern as for Markdown files in `kb.formats.readers.front_matter`."""
-CODE = re.compile(r"(?s)```.*?```|`[^`\n]*`")
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -92,11 +88,6 @@ def outcome(answer: dict[str, Any]) -> str:
     return f"{note} is stored; keyword search finds it, semantic search in a moment (job {answer['job_id']})"
 
 
-def inline_tags(text: str) -> list[str]:
-    """Return the #tags in a text, except in code."""
-    return INLINE_TAG.findall(CODE.sub(" ", text))
-
-
 def edit(note: dict[str, Any], wait: bool) -> dict[str, Any]:
     """Let the user write a note in an editor, and send it."""
     with edit_text("", "addnote") as text:
@@ -107,7 +98,7 @@ def edit(note: dict[str, Any], wait: bool) -> dict[str, Any]:
 
 def send(note: dict[str, Any], wait: bool) -> dict[str, Any]:
     """Send a new note; return the engine's receipt, or the finished job."""
-    note["tags"] = list(dict.fromkeys([*note["tags"], *inline_tags(note["text"])]))
+    note["tags"] = list(dict.fromkeys([*note["tags"], *clean_tags(inline_tags(note["text"]))]))
 
     async def add(client: "EngineClient") -> dict[str, Any]:
         receipt = await client.add_note(**note)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markdown_it import MarkdownIt
 
+from kb.api.inline_tags import clean_tags, inline_tags
 from kb.api.markdown_signs import without_links
-from kb.formats.readers.front_matter import clean_tags, front_matter, inline_tags
+from kb.formats.readers.front_matter import front_matter
 from kb.formats.text.builder import Heading, sections_under
 from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Extracted

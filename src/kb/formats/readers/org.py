@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from kb.formats.readers.front_matter import clean_tags
+from kb.api.inline_tags import clean_tags
 from kb.formats.text.builder import LONGEST_HEADING, Heading, lone_title, sections_under
 from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import decode, one_line

@@ -393,6 +393,8 @@
   };
   watch();
 
+  find(".tree input[autofocus]")?.select(); // the name of a tag, to type another
+
   // Scroll to the passage that the address names, or to its mark in the picture of a page.
   const [RED, GREEN, BLUE, NEAR] = [255, 214, 90, 8]; // the colour in pdf_picture.py
   const markOn = (image) => {
