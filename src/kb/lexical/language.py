@@ -36,7 +36,14 @@ CHUNKS, CHARACTERS = 6, 600
 PIECES, SHORTEST_PIECE = 12, 80
 """The number of pieces that are checked for a single language, and their minimum number of characters."""
 
-UNWRITTEN: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|<[^<>]*>|\S*[\d_/\\{}=<>|@]\S*", re.DOTALL)
+SPACELESS: Final = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+"""Letters of languages without spaces between words."""
+
+UNWRITTEN: Final = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|<[^<>]*>"
+    rf"|[^\s{SPACELESS}]*[\d_/\\{{}}=<>|@][^\s{SPACELESS}]*",
+    re.DOTALL,
+)
 """Code, addresses, markup, names and numbers, which have no language."""
 
 LETTER: Final = re.compile(r"[^\W\d_]")
