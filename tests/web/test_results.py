@@ -6,8 +6,9 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from kb.web.facets import folder_of
+from kb.web.facets import folder_chips, folder_of
 from kb.web.pages import broken, own_date
+from kb.web.search import SearchForm
 from tests.support.eventually import eventually
 from tests.web.conftest import find, read
 from tests.web.shots import width
@@ -300,3 +301,16 @@ def test_a_date_is_shown_as_precisely_as_it_is_known(date, words):
 
 def test_a_path_breaks_after_its_slashes_and_is_escaped():
     assert broken("a_b/<c>") == "a_<wbr>b/<wbr>&lt;c&gt;"
+
+
+def test_one_result_elsewhere_does_not_hide_the_folders_of_the_others():
+    paths = [f"/home/ada/vault/{folder}/{number}.md" for folder in ("Recipes", "Garden") for number in range(12)]
+    rows = [{"source_path": path} for path in [*paths, "attachments/plan.png"]]
+    chips = list(folder_chips(SearchForm("peas"), rows))
+    assert [(chip["label"], chip["count"]) for chip in chips] == [
+        ("in Recipes/", 12),
+        ("in Garden/", 12),
+        ("in attachments/", 1),
+    ]
+    same = [{"source_path": f"/home/ada/vault/{number}.md"} for number in range(24)]
+    assert [chip["count"] for chip in folder_chips(SearchForm("peas"), [*same, {"source_path": "b/a.md"}])] == [24, 1]

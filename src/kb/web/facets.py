@@ -24,6 +24,9 @@ Tags come last: their names are the longest, and a narrow window cuts the line o
 MOST: Final = {"type": 12, "tag": 30, "path": 8, "time": 8, "language": 12}
 GROUPS: Final = {"type": "Type", "tag": "Tags", "path": "Folder", "time": "Date", "language": "Language"}
 
+NEARLY_ALL: Final = 0.9
+"""The share of the results above which a folder does not narrow a search."""
+
 FIRST_YEAR: Final = "0001"
 """No supported date is earlier."""
 
@@ -37,7 +40,7 @@ def facets(asked: SearchForm, results: Sequence[Row]) -> Row:
     groups = {
         "type": list(_values("type", asked, asked.doc_type, [result["doc_type"] for result in results])),
         "tag": list(_tags(asked, results)),
-        "path": list(_folders(asked, results)),
+        "path": list(folder_chips(asked, results)),
         "time": list(_times(asked, results)),
         "language": list(_values("lang", asked, asked.lang, [result["language"] for result in results])),
     }
@@ -107,19 +110,28 @@ def _tags(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
             yield _chip("tag", name, count, asked.with_(tag=name))
 
 
-def _folders(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
+def folder_chips(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
     """Yield the first folders that divide the results, each extended by the folders that all its results share."""
-    folders = [folder_of(result["source_path"] or "") for result in results]
-    below: dict[str, list[list[str]]] = {}
-    shared = len(shared_start(folders))
-    for folder in folders:
-        if folder[shared:]:
-            below.setdefault(folder[shared], []).append(folder)
-    for group in sorted(below.values(), key=len, reverse=True):
+    for shared, group in _divided([folder_of(result["source_path"] or "") for result in results]):
         whole = shared_start(group)
         path, label = "".join(whole), "".join(whole[max(shared, len(whole) - 2) :])
         if path != asked.path:
             yield _chip("path", f"in {label}", len(group), asked.with_(path=path), title=path)
+
+
+def _divided(folders: Sequence[list[str]]) -> list[tuple[int, list[list[str]]]]:
+    """Return groups of the folders, the largest first, each with the number of folders that are the same in all groups.
+
+    A group with nearly all of them narrows nothing, so that its own groups take its place.
+    """
+    shared, below = len(shared_start(folders)), dict[str, list[list[str]]]()
+    for folder in folders:
+        if folder[shared:]:
+            below.setdefault(folder[shared], []).append(folder)
+    groups = [(shared, group) for group in sorted(below.values(), key=len, reverse=True)]
+    if groups and NEARLY_ALL * len(folders) < len(groups[0][1]) < len(folders):
+        return [*(_divided(groups[0][1]) or groups[:1]), *groups[1:]]
+    return groups
 
 
 def shared_start(folders: Iterable[list[str]]) -> list[str]:
