@@ -97,7 +97,7 @@ def test_the_buttons_are_one_stop_of_the_tab_key_and_the_arrows_go_through_them(
     editor.send_keys(Keys.SHIFT, Keys.TAB)
     assert browser.switch_to.active_element.get_attribute("data-format") == "bold"
     press(browser, Keys.ARROW_LEFT)
-    assert browser.switch_to.active_element.get_attribute("data-format") == "code"
+    assert browser.switch_to.active_element.get_attribute("data-format") == "files"
     press(browser, Keys.HOME, Keys.ARROW_RIGHT, Keys.ENTER)
     assert value(browser) == "*word*"
     editor.send_keys(Keys.CONTROL, "b")
@@ -271,6 +271,17 @@ def test_dropped_files_are_added_and_linked_and_the_page_stays(browser, site, ed
     assert "broken" not in text
     assert browser.current_url.endswith("/new")
     assert not browser.find_element(By.ID, "drop").is_displayed()
+
+
+def test_chosen_files_are_added_as_dropped_ones_are(browser, site, editor, tmp_path):
+    (tmp_path / "door.png").write_bytes(PNG + b"chosen")
+    editor.send_keys("The door.")
+    assert find(browser, ".toolbar button", "File")[0].get_attribute("aria-label") == "Pictures and files"
+    browser.find_element(By.CSS_SELECTOR, "input[type=file][multiple]:not([name])").send_keys(
+        str(tmp_path / "door.png")
+    )
+    eventually("its link is there", lambda: "png]]" in value(browser))
+    assert value(browser).startswith("The door.\n\n![[attachments/door-")
 
 
 def test_a_dropped_picture_gets_a_line_of_its_own_and_is_made_only_once(browser, site, editor):

@@ -83,6 +83,7 @@
     task: lines("- [ ] ", /^\s*[-*+] \[[ xX]\] /),
     link,
     code,
+    files: () => chooser.click(),
   };
   const buttons = all("[data-format]");
   if (/Mac|iPhone|iPad/.test(navigator.userAgent)) {
@@ -218,7 +219,7 @@
   const suggestInText = suggest(text, inText);
   suggest(tags, inTags);
 
-  // Pasted and dropped files become documents of their own, which the note shows or links to.
+  // Pasted, dropped and chosen files become documents of their own, which the note shows or links to.
   let adding = 0;
   const stamp = () => new Date(Date.now() - new Date().getTimezoneOffset() * 60_000).toISOString().slice(0, 19).replace(/\D/g, "");
   const nameOf = (file) => (/^image\.\w+$/.test(file.name) || !file.name ? `Pasted picture ${stamp()}.${file.type.split("/")[1] || "png"}` : file.name);
@@ -256,6 +257,12 @@
       adding -= 1;
     }
   };
+  const chooser = Object.assign(document.createElement("input"), { type: "file", multiple: true, hidden: true });
+  chooser.addEventListener("change", () => {
+    attachAll([...chooser.files], true);
+    chooser.value = "";
+  });
+  editor.after(chooser);
   text.addEventListener("paste", (event) => {
     const files = [...event.clipboardData.files];
     // Office programs add a picture of a copied text.
