@@ -43,7 +43,9 @@ def test_a_note_that_says_nearly_the_same_is_named_and_with_if_new_nothing_is_st
     first = kb.note(text.format("six"))
     similar = f"similar: note {first}: {text.format('six')}\n"
     same = text.format("six").upper()
-    assert kb("addnote", same, "--if-new").stdout == f"nothing stored: kb has a similar note\n{similar}"
+    stored, *notes = kb("addnote", same, "--if-new").stdout.splitlines(keepends=True)
+    assert stored == "nothing stored: kb has a similar note\n"
+    assert similar in notes
     assert kb.json("addnote", same, "--if-new", "--wait")["stored"] is False
     later = kb("addnote", text.format("seven"), "--wait").stdout.splitlines(keepends=True)
     assert similar in later[1:]
