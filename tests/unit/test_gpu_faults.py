@@ -27,6 +27,8 @@ from kb.embed.onnx.substitute import RETRY_SECONDS
 from tests.support.models import quantized
 from tests.unit.test_devices import CPU, CUDA, Driver, machine_with
 
+pytestmark = pytest.mark.slow  # each test opens further sessions of the model
+
 TEXTS = ["river", "a key under the mat", "stone " * 300]
 OUT_OF_MEMORY = state.Fail(
     "[ONNXRuntimeError] : 1 : FAIL : Non-zero status code returned while running Add node. Name:'' Status Message:"
