@@ -113,7 +113,7 @@ def test_a_note_is_written_with_a_link_and_a_tag_and_saved(browser, site, capsta
     find(browser, "[role=option]", "capstan 2")
     press(browser, Keys.ENTER, " today")
     together(browser, Keys.SHIFT, Keys.TAB)
-    press(browser, Keys.END, Keys.ARROW_LEFT)
+    press(browser, Keys.END, Keys.ARROW_LEFT, Keys.ARROW_LEFT)
     assert browser.switch_to.active_element.get_attribute("aria-label") == "Link"
     while browser.switch_to.active_element.get_attribute("name") != "tags":
         press(browser, Keys.TAB)

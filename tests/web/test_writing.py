@@ -276,7 +276,7 @@ def test_dropped_files_are_added_and_linked_and_the_page_stays(browser, site, ed
 def test_chosen_files_are_added_as_dropped_ones_are(browser, site, editor, tmp_path):
     (tmp_path / "door.png").write_bytes(PNG + b"chosen")
     editor.send_keys("The door.")
-    assert find(browser, ".toolbar button", "File")[0].get_attribute("aria-label") == "Pictures and files"
+    assert find(browser, ".toolbar button", "File")[0].get_attribute("aria-label") == "File or picture"
     browser.find_element(By.CSS_SELECTOR, "input[type=file][multiple]:not([name])").send_keys(
         str(tmp_path / "door.png")
     )
