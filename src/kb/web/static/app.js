@@ -183,7 +183,7 @@
       const isInstant = each.title?.replace(MOMENT, "") === "" && each.title; // other dates belong to documents
       if (isInstant && DAY.test(each.textContent)) each.textContent = each.textContent.replace(DAY, `${at.getDate()} ${MONTHS[at.getMonth()]} ${at.getFullYear()}`);
       if (!each.children.length && each.textContent.match(MOMENT)) {
-        each.style.minHeight = `${each.offsetHeight}px`; // a shorter text must not move what follows
+        each.style.minHeight = `${each.offsetHeight}px`; // a shorter text must not move the next rows
         each.textContent = each.textContent.replace(MOMENT, local);
       }
       if (each.title) each.title = each.title.replace(MOMENT, local);
