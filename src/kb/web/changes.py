@@ -46,27 +46,14 @@ async def listed(visit: Visit, operation: Row, shown: Sequence[str]) -> Row:
         about: Row = {"titles": [plain(step["title"], 80) or "Untitled" for step in steps[:NAMED]]}
         about["more"] = len(steps) - len(about["titles"])
         about["is_left"] = bool(operation["jobs"]) or any(not step["skipped"] for step in steps)
-        if steps and all(step["action"] == "retag" and step["version"] for step in steps):
-            about["what"] = await tag_change(visit, steps) or row["what"]
+        has_tags = operation["tags_added"] or operation["tags_removed"]
+        if steps and not has_tags and all(step["action"] == "retag" and step["version"] for step in steps):
+            about["what"] = f"changed tags in {count(len(steps), 'document')}"
     except Unauthorized:
         raise
     except KbError:  # the operation was undone or forgotten in the meantime
         return row
     return row | about
-
-
-async def tag_change(visit: Visit, steps: list[Row]) -> str:
-    """Return the change of tags that these steps undo, in words; empty if other changes followed."""
-    changes = {*await asyncio.gather(*(tags_changed(visit, step["document_id"], step["version"]) for step in steps))}
-    change = changes.pop() if len(changes) == 1 else "changed tags"
-    return f"{change} in {count(len(steps), 'document')}" if change else ""
-
-
-async def tags_changed(visit: Visit, document_id: int, number: int) -> str:
-    """Return the change of tags that followed a version of a document, in words; empty if kb keeps no version."""
-    page = await visit.engine.history(document_id, limit=2, cursor=str(number + 2))
-    tags = {version["number"]: version["tags"] for version in page["versions"]}
-    return tag_words(tags[number], tags[number + 1]) if {number, number + 1} <= tags.keys() else ""
 
 
 async def change(request: Request, visit: Visit) -> Response:
