@@ -62,6 +62,7 @@ def test_export_says_what_has_to_be_installed(outside, here):
 FACTS = ("The key is under the mat.", "The ferry leaves at seven.", "Bees dance to show the way to flowers.")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E-8")
 async def test_engines_in_fp32_and_in_int8_serve_one_database_without_making_a_vector_again(
     start_server, outside, model_files, int8_files, tmp_path

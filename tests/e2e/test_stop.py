@@ -82,6 +82,7 @@ async def test_a_job_is_stopped_amid_its_work_and_has_not_failed(start_server, t
     assert attempts <= 1
 
 
+@pytest.mark.slow
 async def test_a_note_that_is_changed_is_as_it_was_when_the_engine_stops_meanwhile(start_server, tmp_path):
     with start_server(tmp_path) as server:
         async with EngineClient(server.url) as client:
@@ -139,6 +140,7 @@ run()
 """
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_start_that_takes_long_is_cut_off(tmp_path, number):
     command = [sys.executable, "-c", STARTS_SLOWLY, str(tmp_path)]

@@ -311,6 +311,7 @@ async def test_a_passage_that_begins_with_a_word_too_long_for_a_budget_leaves_it
     assert cut["omitted"] == 1
 
 
+@pytest.mark.rare
 async def test_what_is_left_out_of_a_group_is_counted(api, word):
     await added(api, f"The {word} is long. " * 400, tags=[word])
     whole = await api.search(query=word, tags=[word], group_by="document", top=1)
@@ -499,6 +500,7 @@ async def test_a_job_is_waited_for_until_it_is_done_or_has_failed(api):
     assert failed["error"]
 
 
+@pytest.mark.rare
 async def test_waiting_asks_once_where_polling_would_ask_again_and_again(server):
     paths = []
 

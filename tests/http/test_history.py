@@ -309,6 +309,7 @@ async def test_an_undo_is_shown_before_it_is_done(api, word):
     assert "two" in (await api.document(id_))["chunks"][0]["text"]
 
 
+@pytest.mark.rare
 async def test_with_nothing_kept_a_delete_is_for_good_and_history_begins_late(start_server, tmp_path, word):
     with start_server(tmp_path, KB_BIN_DAYS="0", KB_HISTORY_DAYS="0") as server:
         async with EngineClient(server.url) as api:

@@ -80,6 +80,7 @@ def test_a_backup_is_made_listed_and_verified_while_searches_go_on(cared):
     assert (verified["error"], verified["faults"]) == (None, [])
 
 
+@pytest.mark.rare
 @pytest.mark.sqlite
 def test_a_damaged_backup_is_told_apart(cared):
     engine, _, backups = cared
@@ -252,12 +253,14 @@ def test_of_many_faults_the_first_are_told_and_how_many_there_are(monkeypatch, t
     assert (len(faults), faults[0], faults[-1]) == (101, "file 0 is not there", "and 4,900 more")
 
 
+@pytest.mark.rare
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_where_memory_runs_out_the_process_is_ended_and_not_the_engine():
     program = "from kb.maintenance import child_process; child_process.give_way(); print(open('/proc/self/oom_score_adj').read())"
     assert int(subprocess.check_output([sys.executable, "-c", program])) == 1000
 
 
+@pytest.mark.rare
 def test_the_last_hour_counts_searches_and_documents_with_their_times(start_server, tmp_path):
     with start_server(tmp_path) as server, api(server) as engine:
         engine.post("jobs", params={"wait": 30}, json={"text": "The keeper lights the lamp at six."})

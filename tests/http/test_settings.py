@@ -32,6 +32,7 @@ def values(engine):
     return {each["name"]: each["value"] for each in engine.get("settings").json()["settings"]}
 
 
+@pytest.mark.slow
 def test_an_inbox_is_turned_on_kept_over_a_restart_and_turned_off(start_server, tmp_path):
     inbox, data = tmp_path / "inbox", tmp_path / "data"
     inbox.mkdir()
@@ -221,6 +222,7 @@ def test_a_key_in_the_environment_is_used_instead_of_the_first_key(start_server,
             assert engine.get("status").status_code == 200
 
 
+@pytest.mark.slow
 def test_changes_at_once_leave_one_of_them_whole(start_server, tmp_path):
     folders = [tmp_path / f"inbox {number}" for number in range(8)]
     with start_server(tmp_path / "data") as server, api(server) as engine, ThreadPoolExecutor() as pool:

@@ -61,6 +61,7 @@ async def test_no_wait_is_longer_than_the_setting_allows(start_server, tmp_path)
             assert asked.json()["status"] in ("queued", "running")
 
 
+@pytest.mark.rare
 async def test_who_waits_is_answered_when_the_engine_stops(start_server, tmp_path):
     with start_server(tmp_path, KB_APPS="api", KB_API_KEY=KEY) as server:
         headers = {"Authorization": f"Bearer {KEY}"}

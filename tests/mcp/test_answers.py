@@ -20,6 +20,7 @@ from kb_mcp.tools.token_budget import AnswerLimiter, estimate_tokens, jobs, with
 from tests.conftest import ALL_APPS, KEY, MCP_KEY
 from tests.http.conftest import until_idle
 from tests.mcp.conftest import call, connected, done, noted
+from tests.support.rare_cases import mostly_rare
 
 BUDGET = 10_000
 
@@ -154,7 +155,7 @@ DOCUMENT = {
 }
 
 
-@pytest.mark.parametrize("budget", [5000, BUDGET])
+@pytest.mark.parametrize("budget", mostly_rare([5000, BUDGET]))
 def test_an_answer_fits_whatever_a_document_holds(budget):
     limiter = AnswerLimiter(budget)
     result = DOCUMENT | {"text": MONSTER, "place": PLACE}

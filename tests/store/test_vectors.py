@@ -31,6 +31,7 @@ from kb.vectors.scores import ScoredChunks
 from tests.store.test_in_step import DocumentsInFile
 from tests.support.eventually import eventually
 from tests.support.examples import examples
+from tests.support.rare_cases import mostly_rare
 from tests.support.spaces import space
 
 DIMENSIONS = 64
@@ -247,7 +248,7 @@ def test_a_reader_of_a_moment_long_gone_still_sees_it(open_store):
             assert near.ids.max() == 500
 
 
-@pytest.mark.parametrize("where", [Filter(), Filter(tags=("even",)), Filter(tags=("none",))])
+@pytest.mark.parametrize("where", mostly_rare([Filter(), Filter(tags=("even",)), Filter(tags=("none",))]))
 def test_exact_compares_every_vector(open_store, where):
     with open_store() as store:
         fill(store, 600)
@@ -295,7 +296,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize("damage", mostly_rare(DAMAGE.values(), 4), ids=DAMAGE)
 def test_damage_is_noticed_at_the_start_and_repaired_while_searches_are_answered(open_store, tmp_path, damage):
     with open_store() as store:
         fill(store, 60)

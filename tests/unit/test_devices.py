@@ -318,6 +318,7 @@ def test_half_precision_is_half_the_size_and_means_the_same(half, model_files, e
     assert np.sum(on_cpu.embed_passages(texts) * embedder.embed_passages(texts), axis=1).min() > 0.999
 
 
+@pytest.mark.rare
 def test_half_precision_is_made_once(half, model_files):
     before = half.onnx.stat().st_mtime_ns
     again = prepare(model_files.onnx.parent, half.onnx.parents[2], "fp16")

@@ -150,6 +150,7 @@ def test_without_landlock_an_extractor_is_not_run_and_its_file_says_why(engine, 
     assert "['network', 'processes']" in log
 
 
+@pytest.mark.rare
 def test_without_landlock_an_extractor_runs_where_a_setting_says_so(engine):
     assert engine("image=wc -c", "--without-landlock", "--unconfined")[0] == str(len(PICTURE))
 

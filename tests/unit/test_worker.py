@@ -248,6 +248,7 @@ def test_a_short_note_that_comes_while_a_long_text_is_embedded_is_done_first(sto
     assert (note.attempts, long.attempts) == (1, 1)
 
 
+@pytest.mark.rare
 def test_short_notes_that_fail_do_not_count_against_the_long_text_between_whose_slices_they_are_done(
     store, worker, failing
 ):
@@ -265,6 +266,7 @@ def test_short_notes_that_fail_do_not_count_against_the_long_text_between_whose_
     assert all(f"failed {MAX_ATTEMPTS} times" in job.error for job in jobs)
 
 
+@pytest.mark.rare
 def test_short_notes_that_fill_several_slices_are_done_between_two_of_a_long_text(store, worker, failing):
     chinese = "账房先生把账簿整理得井井有条。" * 30
     notes = []
@@ -283,6 +285,7 @@ def stage(store, worker, folder, name, text, **job):
     return submit(store, worker, kind="file", staged=name, filename=f"{name}.txt", **job)
 
 
+@pytest.mark.rare
 def test_short_files_that_wait_behind_a_long_one_or_come_meanwhile_are_done_before_it(store, worker, failing, tmp_path):
     later = []
 
@@ -314,6 +317,7 @@ def test_what_comes_after_a_long_text_for_its_path_is_done_after_it(store, faili
     assert found(store, "ledgers") == []
 
 
+@pytest.mark.rare
 def test_what_comes_before_a_long_text_for_its_path_is_done_before_it(store, failing, tmp_path, monkeypatch):
     monkeypatch.setattr("kb.worker.loop.SLICE", SLICE)
     monkeypatch.setattr("kb.worker.loop.WAITING_SLICES", 1)

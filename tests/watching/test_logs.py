@@ -46,6 +46,7 @@ async def test_the_senders_id_is_kept_when_well_formed_and_replaced_when_not(sta
     assert (refused["status"], refused["route"]) == (401, "(other)")
 
 
+@pytest.mark.rare
 async def test_our_lines_and_the_servers_have_one_form(start_server, tmp_path):
     with start_server(tmp_path / "people") as server:
         httpx2.get(f"{server.url}/api/v1/status")
