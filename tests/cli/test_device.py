@@ -27,6 +27,7 @@ def test_device_shows_what_was_found_and_measures_it(outside, here):
     assert not (outside.folder / "data").exists()
 
 
+@pytest.mark.rare
 def test_device_tells_scripts_the_same_as_json(outside, here):
     found = json.loads(outside("device", "--seconds", "0", "--json", env=here).stdout)
     assert (found["device"], found["precision"], found["dimensions"]) == ("cpu", "fp32", 384)

@@ -205,6 +205,7 @@ def test_a_page_in_what_western_pages_call_latin_1_has_its_quotes_and_dashes(kb,
     assert words.strip() in kb("get", added["document_id"], "--text").stdout
 
 
+@pytest.mark.rare
 def test_what_is_in_utf_8_or_no_text_stays_so_whatever_its_server_names(kb, site, tag):
     answers, address = site
     kind = "text/plain; charset=ISO-8859-1"
@@ -220,6 +221,7 @@ def test_what_is_in_utf_8_or_no_text_stays_so_whatever_its_server_names(kb, site
     assert f"Die „Möwe“ von {tag}." in kb("get", added[0]["document_id"], "--text").stdout
 
 
+@pytest.mark.rare
 def test_what_is_no_page_is_kept_as_it_is(kb, site, tag):
     answers, address = site
     answers[f"{tag}.pdf"] = ("application/pdf", pdf(f"The keel of {tag}."))

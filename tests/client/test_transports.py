@@ -350,6 +350,7 @@ async def test_there_are_only_so_many_connections_at_once():
     assert most == MAX_CONNECTIONS
 
 
+@pytest.mark.rare
 async def test_the_wait_for_a_connection_is_no_longer_than_that_for_an_answer():
     taken = 0
 

@@ -106,12 +106,14 @@ def test_what_has_a_key_is_not_served_through_a_door_without_one(tmp_path, setti
     assert "KB_ALLOW_OPEN=1" in said
 
 
+@pytest.mark.rare
 def test_a_door_is_left_open_beside_one_with_a_key_if_that_is_wanted(start_server, tmp_path):
     with start_server(tmp_path, KB_API_KEY="a", KB_ALLOW_OPEN="1", KB_APPS=ALL_APPS) as server:
         assert httpx2.get(f"{server.url}/api/v1/status").status_code == 401
         assert httpx2.post(f"{server.url}/mcp", json={}).status_code == 400
 
 
+@pytest.mark.rare
 def test_what_a_server_writes_is_its_owners_in_whatever_folder(start_server, tmp_path):
     folder = tmp_path / "shared"
     folder.mkdir()
@@ -155,6 +157,7 @@ async def test_every_answer_tells_browsers_what_they_may_not_do_with_it(server):
             assert headers["referrer-policy"] == "no-referrer"
 
 
+@pytest.mark.rare
 async def test_the_page_of_the_api_runs_its_own_script_alone_and_loads_nothing_from_elsewhere(server):
     async with httpx2.AsyncClient(base_url=server.url) as http:
         page = await http.get("/docs")
@@ -170,6 +173,7 @@ async def test_the_page_of_the_api_runs_its_own_script_alone_and_loads_nothing_f
             assert (await http.get(path)).status_code == 200
 
 
+@pytest.mark.rare
 def test_a_websocket_is_neither_opened_nor_logged(start_server, tmp_path):
     with start_server(tmp_path) as server:
         upgrade = {
@@ -391,6 +395,7 @@ async def test_who_waits_for_an_app_that_cannot_start_is_told_and_so_is_who_star
         await lifespan.__aexit__(None, None, None)
 
 
+@pytest.mark.rare
 def test_a_setting_that_shows_to_be_wrong_only_when_its_app_is_built_ends_the_process_too(tmp_path, model_files):
     settings = {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_API_KEY": "a", "KB_MCP_API_KEY": ","}
     assert refused(tmp_path, **settings).startswith("kb: KB_MCP_API_KEY")
@@ -464,6 +469,7 @@ def test_an_app_of_another_package_is_not_served_to_the_network_without_a_key(tm
     assert refused(tmp_path, "--host", "0.0.0.0", "--apps", app, **visiting, **keys).startswith(said)
 
 
+@pytest.mark.rare
 @pytest.mark.requirement("R-5")
 def test_an_app_of_another_package_is_served_to_the_network_with_its_key(start_server, tmp_path, visiting):
     settings = {"KB_HOST": "0.0.0.0", "KB_APPS": "guarded", "KB_VISITOR_KEY": "sesame"}

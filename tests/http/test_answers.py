@@ -193,6 +193,7 @@ async def test_an_uploaded_file_is_kept_until_no_document_came_from_it(http, api
     assert (await http.get(f"/documents/{note}/file")).status_code == 404
 
 
+@pytest.mark.rare
 async def test_files_are_not_kept_when_told_so(start_server, tmp_path):
     with start_server(tmp_path, KB_KEEP_FILES="0") as server:
         async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1") as http:

@@ -204,8 +204,13 @@ async def test_only_documents_that_exist_are_compared(api):
         await api.compare(1, 2**62)
 
 
-async def test_a_dismissed_group_is_left_out_until_one_of_its_documents_changes(own):
-    pair = [await file(own, "/a/story.txt", STORY), await added(own, EDITED)]
+@pytest.fixture
+async def pair(own, word):
+    """Two documents that are alike. Their texts are this test's own, because a dismissal holds for the texts."""
+    return [await file(own, "/a/story.txt", f"{word} {STORY}"), await added(own, f"{word} {EDITED}")]
+
+
+async def test_a_dismissed_group_is_left_out_until_one_of_its_documents_changes(own, pair):
     other = [await file(own, "/a/other.txt", OTHER), await file(own, "/b/other.txt", OTHER + " It is good.")]
     await own.dismiss_duplicates(pair)
     assert ids(await groups(own, "near")) == [other]
@@ -216,15 +221,13 @@ async def test_a_dismissed_group_is_left_out_until_one_of_its_documents_changes(
     assert {*map(tuple, ids(await groups(own, "near")))} == {tuple(pair), tuple(other)}
 
 
-async def test_a_dismissed_group_comes_back_with_a_document_that_joins_it(own):
-    pair = [await file(own, "/a/story.txt", STORY), await added(own, EDITED)]
+async def test_a_dismissed_group_comes_back_with_a_document_that_joins_it(own, pair):
     await own.dismiss_duplicates(pair)
     third = await file(own, "/c/story.txt", STORY.replace("twice a month", "in summer"))
     assert ids(await groups(own, "near")) == [[*pair, third]]
 
 
-async def test_a_dismissed_group_is_shown_again_on_request_and_deletes_nothing(own):
-    pair = [await file(own, "/a/story.txt", STORY), await added(own, EDITED)]
+async def test_a_dismissed_group_is_shown_again_on_request_and_deletes_nothing(own, pair):
     assert await own.dismiss_duplicates(pair) == {"document_ids": pair, "dismissed": True}
     assert await own.dismiss_duplicates(pair) == {"document_ids": pair, "dismissed": True}, "twice is as good as once"
     assert await groups(own, "near") == []
@@ -234,8 +237,7 @@ async def test_a_dismissed_group_is_shown_again_on_request_and_deletes_nothing(o
     assert (await own.documents(total=True))["total"] == 2
 
 
-async def test_a_deleted_and_restored_document_stays_dismissed(own):
-    pair = [await file(own, "/a/story.txt", STORY), await added(own, EDITED)]
+async def test_a_deleted_and_restored_document_stays_dismissed(own, pair):
     await own.dismiss_duplicates(pair)
     await own.delete_document(pair[1])
     await own.restore(pair[1])
@@ -248,8 +250,7 @@ async def test_a_group_to_dismiss_has_two_to_fifty_documents(own, wrong):
         await own.dismiss_duplicates(wrong)
 
 
-async def test_a_group_with_a_document_that_does_not_exist_is_not_dismissed(own):
-    pair = [await file(own, "/a/story.txt", STORY), await added(own, EDITED)]
+async def test_a_group_with_a_document_that_does_not_exist_is_not_dismissed(own, pair):
     with pytest.raises(NotFound):
         await own.dismiss_duplicates([*pair, 2**40])
     assert ids(await groups(own, "near")) == [pair]

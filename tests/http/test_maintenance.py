@@ -125,6 +125,7 @@ def test_one_thing_is_done_at_a_time(cared):
     ended(engine, "check")
 
 
+@pytest.mark.rare
 @pytest.mark.sqlite
 def test_a_second_click_while_something_is_done_leads_back_to_the_page(cared):
     engine, _, _ = cared

@@ -170,6 +170,7 @@ async def test_beside_other_work_the_next_of_many_begins_after_a_pause_in_propor
     assert all(later - before >= 0.5 * PAUSE for before, later in pairwise(began))
 
 
+@pytest.mark.rare
 async def test_beside_other_work_a_long_search_does_not_let_the_next_one_wait_as_long_again():
     began = await searches_of(100_000, 2)
     assert began[1] - began[0] >= LONGEST_PAUSE

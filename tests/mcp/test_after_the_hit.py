@@ -176,6 +176,7 @@ async def test_of_two_agents_on_one_note_the_later_one_sees_what_the_first_wrote
     await call(agent, "kb_update_note", document_id=note, old="2100", new="2600", if_match=now)
 
 
+@pytest.mark.slow
 async def test_of_two_agents_on_a_long_note_the_later_one_sees_what_changed_wherever_it_is(agent, word):
     lines = "\n".join(f"{number} {word} lamps were lit along the southern pier" for number in range(200))
     note = await done(agent, await call(agent, "kb_addnote", text=f"{lines}\nbudget: 1000 EUR\nfor oil"))

@@ -101,6 +101,7 @@ async def test_nothing_is_called_done_that_another_server_than_the_engine_answer
                 assert await agent.list_resources() == []
 
 
+@pytest.mark.rare
 async def test_a_slow_engine_is_said_to_be_slow(start_gateway):
     async with engine_that(1.0) as (url, _):
         with start_gateway(KB_ENGINE_URL=url, KB_MCP_ENGINE_SECONDS="0.3") as gateway:

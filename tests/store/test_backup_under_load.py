@@ -60,6 +60,7 @@ def write(data, embedder, moments, stopping):
                     return
 
 
+@pytest.mark.slow
 def test_a_backup_under_load_is_one_moment_of_it(tmp_path, model_files, embedder):
     data, backups = RealData(tmp_path / "data", model_files), tmp_path / "backups"
     moments, stopping = [], threading.Event()

@@ -638,7 +638,7 @@ class CodedDocuments(DocumentsInFile):
 
 
 TestCodedDocuments = pytest.mark.requirement("D-1")(CodedDocuments.TestCase)
-TestCodedDocuments.settings = settings(max_examples=examples(20), stateful_step_count=25)
+TestCodedDocuments.settings = settings(max_examples=examples(20, fast=3), stateful_step_count=25)
 
 
 def test_a_database_made_anew_with_other_vectors_keeps_no_codes_of_the_old_ones(open_store, tmp_path):

@@ -297,6 +297,7 @@ def test_message_and_attachments_are_written_together_or_not_at_all(tmp_path, em
     assert list(staging.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_message_keeps_its_attachments_if_a_later_one_of_the_same_batch_cannot_be_written(
     tmp_path, embedder, staging, monkeypatch
 ):

@@ -110,6 +110,7 @@ def test_the_suffixes_of_what_can_be_read_are_named(reader):
     assert ".wpd" not in Extractors.parse("").suffixes
 
 
+@pytest.mark.rare
 def test_extractors_run_where_python_has_no_waitid(reader, monkeypatch):
     monkeypatch.delattr(os, "waitid")
     read = reader(antiword="echo found; (while :; do :; done) &")

@@ -284,6 +284,7 @@ def rephrase(page_words, passage):
     return found, len(found) / max(1, len(wanted))
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("wanted", [40, pytest.param(500, marks=pytest.mark.long)])
 def test_the_marks_cover_the_words_of_each_passage_of_the_index(test_data, embedder, wanted):
     shares, compared = [], []

@@ -134,6 +134,7 @@ def test_a_pdf_that_claims_pages_without_end_is_read_as_far_as_it_goes(sandbox, 
     assert sandbox(seconds=5).extract(*file(endless, "endless.pdf"))[1].text == "words\n\n"
 
 
+@pytest.mark.rare
 def test_a_stream_that_inflates_a_thousandfold_meets_a_limit(sandbox, file):
     packer, words = zlib.compressobj(9), b"(words of the bomb) Tj " * 1024
     parts = [b"BT /F1 12 Tf 72 720 Td ", *repeat(words, 8 << 10), b"ET"]
@@ -155,6 +156,7 @@ def test_a_parser_that_is_killed_fails_its_file_alone(sandbox, file):
     assert_fails(box, file(slow(), "slow.xlsx"), r"the parser crashed on it \(SIGKILL\)")
 
 
+@pytest.mark.rare
 def test_stopping_interrupts_a_file_and_blames_it_for_nothing(sandbox, file):
     box = sandbox()
     amid_a_file(lambda _: box.stop())
@@ -175,6 +177,7 @@ box.extract(Path(sys.argv[1]), "slow.xlsx")
 """
 
 
+@pytest.mark.rare
 def test_the_parser_ends_with_an_engine_that_is_killed_in_the_middle_of_a_file(file):
     path, _ = file(slow(), "slow.xlsx")
     with subprocess.Popen([sys.executable, "-c", ENGINE, path], stdout=subprocess.PIPE) as engine:
@@ -211,6 +214,7 @@ def test_a_parser_that_was_taken_over_fails_its_file_alone(sandbox, file, tmp_pa
     assert_fails(sandbox(), file(b"evil"), "its parser returned an invalid answer")
 
 
+@pytest.mark.rare
 def test_a_parser_that_goes_silent_is_given_up(sandbox, file, tmp_path, monkeypatch):
     code = tmp_path / "code"
     code.mkdir()

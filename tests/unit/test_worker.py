@@ -387,6 +387,7 @@ def test_jobs_that_are_claimed_together_start_when_each_is_begun(store, worker, 
     assert starts == sorted(set(starts))
 
 
+@pytest.mark.rare
 def test_a_text_that_fails_after_its_first_slice_is_begun_again_and_written_once(store, worker, failing):
     failing.before_slice = {2: lambda: setattr(failing, "failures", 1)}
     job = ended(store, submit(store, worker, text=LONG))
