@@ -7,6 +7,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
+import pytest
+
 from kb.documents.delete import delete
 from kb.documents.restore import restore, revert
 from kb.documents.update import Edit, NoteChange, change_tags, update_note
