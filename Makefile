@@ -16,7 +16,7 @@ endif
 UV := $(BIN)/uv
 SOURCES := src tests bench packaging
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test test-changed ci-full pictures test-docs test-web \
+.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   test-crash test-crash-postgres test-offline test-reference \
   test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
@@ -89,6 +89,10 @@ logs:
 # The fast suite, for the most likely mistakes. .ci/full also runs the slow tests and the full sizes.
 test: .venv/dev.stamp
 	$(BIN)/pytest -n 2 --dist loadscope
+
+# The counts of work in tests/cost/counts.toml, as they are now. A count that grew needs a reason: make counts REASON='...'
+counts: .venv/dev.stamp
+	KB_COUNTS_REASON="$(REASON)" $(BIN)/pytest -q tests/cost
 
 # Tests that take seconds. .ci/run runs them after the fast suite.
 test-slow: .venv/dev.stamp
