@@ -64,7 +64,7 @@ class Build:
         command = [self.python, "-c", code, *map(str, arguments)]
         return subprocess.run(
             command, cwd=self.root, env=environment, stdout=subprocess.PIPE, check=True, text=True
-        ).stdout
+        ).stdout.strip()
 
     def database(self, size: int, sentences: Path) -> SqliteDatabase:
         """Return the database of so many passages, which is made first if it is missing."""

@@ -26,7 +26,7 @@ def commit() -> str:
 
 
 def origin() -> dict[str, object]:
-    """Return what a file of figures says about them, as of now."""
+    """Return the origin of figures that are measured now."""
     module = sys.modules["__main__"].__spec__
     command = ["python", *(["-m", module.name.removesuffix(".__main__")] if module else sys.argv[:1]), *sys.argv[1:]]
     return {

@@ -74,7 +74,7 @@ class Server:
 
 
 def _cpu(process: int) -> float:
-    """Return the seconds of a process, of its children, and of those that have ended."""
+    """Return the seconds of a process, of its children, and of its ended children."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         children = Path(f"/proc/{process}/task").glob("*/children")
