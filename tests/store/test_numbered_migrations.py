@@ -111,6 +111,63 @@ def is_linked(store):
         return tx.links.is_complete
 
 
+def with_copies(path, vectors):
+    """Make the database one of version 35, with large blocks of vectors and a copy of each vector."""
+    connection = connect(path)
+    connection.execute(
+        f"DROP TABLE chunks_vec; CREATE VIRTUAL TABLE chunks_vec"
+        f" USING vec0 (chunk_id INTEGER PRIMARY KEY, embedding FLOAT[{DIMENSIONS}]);"
+        " CREATE TABLE vector_copies (chunk_id INTEGER PRIMARY KEY, vector BLOB NOT NULL);"
+        " DROP TRIGGER chunks_ad_vectors; CREATE TRIGGER chunks_ad_vectors AFTER DELETE ON chunks BEGIN"
+        " DELETE FROM vector_codes WHERE chunk_id = old.id; DELETE FROM vector_copies WHERE chunk_id = old.id; END"
+    )
+    connection.executemany("INSERT INTO chunks_vec VALUES (?, ?)", vectors.items())
+    connection.executemany("INSERT INTO vector_copies VALUES (?, ? || zeroblob(8))", vectors.items())
+    connection.pragma("user_version", 35)
+    connection.close()
+
+
+def vectors_in(path):
+    connection = connect(path)
+    vectors = dict(connection.execute("SELECT chunk_id, embedding FROM chunks_vec").fetchall())
+    connection.close()
+    return vectors
+
+
+def test_vectors_with_copies_stay_as_they_are_and_their_copies_go(path, tmp_path):
+    store_v2.build(path)
+    migrated(path).close()
+    before = vectors_in(path)
+    with_copies(path, before)
+    connection, new = migrated(path), connect(tmp_path / "new.db")
+    assert vectors_in(path) == before
+    schema.create(new, DIMENSIONS)
+    for name in ("chunks_vec", "chunks_ad_vectors"):
+        [declared] = {
+            one.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).get for one in (connection, new)
+        }
+        assert declared
+    assert not {name for name in objects(connection, "table") if "former_vec" in name or name == "vector_copies"}
+    assert store_v2.nearest(connection, store_v2.vector(19), 1) == [19]
+    connection.close()
+    new.close()
+
+
+def test_a_trigger_of_another_program_still_deletes_vectors_after_the_migration(path):
+    store_v2.build(path)
+    migrated(path).close()
+    with_copies(path, vectors_in(path))
+    connection = connect(path)
+    connection.execute(
+        "CREATE TRIGGER other AFTER DELETE ON chunks BEGIN DELETE FROM chunks_vec WHERE chunk_id = old.id; END"
+    )
+    connection.close()
+    connection = migrated(path)
+    connection.execute("DELETE FROM chunks WHERE id = 13")
+    connection.close()
+    assert 13 not in vectors_in(path)
+
+
 def test_one_that_fails_leaves_the_version_before_it_and_says_which(path, monkeypatch):
     migrated(path).close()
     followed_by(monkeypatch, BROKEN)
