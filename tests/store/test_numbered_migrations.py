@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from importlib.resources import files
 
 import pytest
 
@@ -111,8 +112,12 @@ def is_linked(store):
         return tx.links.is_complete
 
 
-def with_copies(path, vectors):
-    """Make the database one of version 35, with large blocks of vectors and a copy of each vector."""
+def with_copies(path, monkeypatch):
+    """Give the database large blocks of vectors and a copy of each, as it once had, and let it be migrated again."""
+    names = ("vector_copies", "vector_blocks")
+    scripts = [file for name in names for file in files(PACKAGE).joinpath("migrations").glob(f"*_{name}.sql")]
+    followed_by(monkeypatch, enumerate((script.read_text("utf-8") for script in scripts), SCHEMA_VERSION + 1))
+    vectors = vectors_in(path)
     connection = connect(path)
     connection.execute(
         f"DROP TABLE chunks_vec; CREATE VIRTUAL TABLE chunks_vec"
@@ -123,8 +128,8 @@ def with_copies(path, vectors):
     )
     connection.executemany("INSERT INTO chunks_vec VALUES (?, ?)", vectors.items())
     connection.executemany("INSERT INTO vector_copies VALUES (?, ? || zeroblob(8))", vectors.items())
-    connection.pragma("user_version", 35)
     connection.close()
+    return vectors
 
 
 def vectors_in(path):
@@ -134,14 +139,14 @@ def vectors_in(path):
     return vectors
 
 
-def test_vectors_with_copies_stay_as_they_are_and_their_copies_go(path, tmp_path):
+def test_vectors_with_copies_stay_as_they_are_and_their_copies_go(path, tmp_path, monkeypatch):
     store_v2.build(path)
     migrated(path).close()
-    before = vectors_in(path)
-    with_copies(path, before)
-    connection, new = migrated(path), connect(tmp_path / "new.db")
-    assert vectors_in(path) == before
+    new = connect(tmp_path / "new.db")
     schema.create(new, DIMENSIONS)
+    before = with_copies(path, monkeypatch)
+    connection = migrated(path)
+    assert vectors_in(path) == before != {}
     for name in ("chunks_vec", "chunks_ad_vectors"):
         [declared] = {
             one.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).get for one in (connection, new)
@@ -153,10 +158,10 @@ def test_vectors_with_copies_stay_as_they_are_and_their_copies_go(path, tmp_path
     new.close()
 
 
-def test_a_trigger_of_another_program_still_deletes_vectors_after_the_migration(path):
+def test_a_trigger_of_another_program_still_deletes_vectors_after_the_migration(path, monkeypatch):
     store_v2.build(path)
     migrated(path).close()
-    with_copies(path, vectors_in(path))
+    with_copies(path, monkeypatch)
     connection = connect(path)
     connection.execute(
         "CREATE TRIGGER other AFTER DELETE ON chunks BEGIN DELETE FROM chunks_vec WHERE chunk_id = old.id; END"

@@ -101,6 +101,7 @@ class SqliteSecondVectors(SecondVectors):
             self.add(ids.tolist(), vectors)
         declare_vectors(self._connection, dimensions)
         self._execute(self._sql("fill_vectors"), (4 * dimensions,))
+        self._execute("DELETE FROM next_vectors")  # as in `declare_vectors`
         self._execute("DROP TABLE next_vectors")
 
     def _swap_codes(self) -> None:

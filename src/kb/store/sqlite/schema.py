@@ -54,8 +54,10 @@ class VectorSchema:
 
 
 def declare_vectors(connection: apsw.Connection, dimensions: int) -> None:
-    """Create `chunks_vec` for vectors of this length; an existing table is dropped."""
-    connection.execute("DROP TABLE IF EXISTS chunks_vec")
+    """Replace `chunks_vec` by an empty table for vectors of this length."""
+    # DROP TABLE alone would keep every page in memory, for a rollback of the statement.
+    connection.execute("DELETE FROM chunks_vec_vector_chunks00")
+    connection.execute("DROP TABLE chunks_vec")
     connection.execute(
         "CREATE VIRTUAL TABLE chunks_vec"
         f" USING vec0 (chunk_id INTEGER PRIMARY KEY, embedding FLOAT[{dimensions}], {BLOCK})"

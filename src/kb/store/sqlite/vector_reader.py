@@ -19,7 +19,7 @@ BLOCKS: Final = "chunks_vec_vector_chunks00"
 """The table in which vec0 keeps blocks of vectors. Reading them directly takes less time than through `chunks_vec`."""
 
 Place = tuple[int | None, int]
-"""The block of a vector, and its number in it; None if there is none."""
+"""The block of a vector, and its number in it; the block is None if the vector is missing."""
 
 DAMAGE: Final = (apsw.CorruptError, apsw.SQLError, ValueError)
 """The errors of a page that cannot be read, a missing block and a short one."""
