@@ -100,7 +100,10 @@ class SqliteSecondVectors(SecondVectors):
         for ids, vectors in scan(self._connection, self._vectors.era):
             self.add(ids.tolist(), vectors)
         declare_vectors(self._connection, dimensions)
-        self._execute(self._sql("fill_vectors"), (4 * dimensions,))
+        self._execute(
+            "INSERT INTO chunks_vec (chunk_id, embedding) SELECT chunk_id, substr(vector, 1, ?) FROM next_vectors",
+            (4 * dimensions,),
+        )
         self._execute("DELETE FROM next_vectors")  # as in `declare_vectors`
         self._execute("DROP TABLE next_vectors")
 

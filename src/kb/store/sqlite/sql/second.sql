@@ -58,10 +58,6 @@ INSERT INTO second_mean (only, mean) VALUES (1, ?)
 -- Insert the code of a chunk.
 INSERT OR REPLACE INTO second_codes (chunk_id, code) VALUES (?, ?)
 
--- name: fill_vectors
--- Fill the vectors in use from the second ones, under the name that they have during the switch.
-INSERT INTO chunks_vec (chunk_id, embedding) SELECT chunk_id, substr(vector, 1, ?) FROM next_vectors
-
 -- name: select_declaration
 -- Select the declaration of the table of the second vectors.
 SELECT sql FROM sqlite_schema WHERE name = 'second_vectors'
