@@ -24,7 +24,7 @@ class GCRA:
         self._interval = 60 / per_minute
         self._clock = clock
         self._arrivals: dict[str, float] = {}
-        """Each caller's theoretical arrival time: when all of its calls are available again; the last to call is last."""
+        """Each caller's theoretical arrival time: when all of its calls are available again. In the order of calls."""
 
     def acquire(self, caller: str) -> float:
         """Count a call. Return 0 if it is allowed, otherwise the seconds until one is."""

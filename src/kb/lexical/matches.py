@@ -124,7 +124,7 @@ class Matches:
 
     def _rows(self, admitted: Admitted | None) -> NDArray[np.int32]:
         """Return the rows with any of the words, ascending."""
-        rows = np.unique(np.concatenate([postings.rows for _, postings in self._words]))
+        rows: NDArray[np.int32] = np.unique(np.concatenate([postings.rows for _, postings in self._words]))
         if admitted is not None:
             return rows[admitted.mask[rows]]
         return rows[~np.isin(rows, self._snapshot.dead)] if self._snapshot.dead.size else rows
