@@ -1,4 +1,4 @@
-"""Guards for the methods of a store: what one caller may do with each, as a table of names."""
+"""Guards for the methods of a store, in tables of names: they limit each call to the rights of its caller."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Guarded(Generic[Part]):
 
 
 def allowed(method: Method, _: CallerTransaction) -> Method:
-    """Let every caller use a method or a property as it is."""
+    """Let every caller use a method or a property without a check."""
     return method
 
 
