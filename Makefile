@@ -19,10 +19,10 @@ SOURCES := src tests bench packaging
 # Without compiled modules each of the many processes of a run would compile what it imports, which takes two seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test test-changed ci-full pictures test-docs test-web \
+.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   test-crash test-crash-postgres test-offline test-reference \
-  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
+  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -92,6 +92,10 @@ logs:
 # The fast suite, for the most likely mistakes. .ci/run also runs the slow tests, .ci/full the rare ones and the full sizes.
 test: .venv/dev.stamp
 	$(BIN)/pytest -n 2 --dist loadscope
+
+# The counts of work in tests/cost/counts.toml, as they are now. A count that grew needs a reason: make counts REASON='...'
+counts: .venv/dev.stamp
+	KB_COUNTS_REASON="$(REASON)" $(BIN)/pytest -q tests/cost
 
 # Tests that take seconds. .ci/run runs them after the fast suite.
 test-slow: .venv/dev.stamp
@@ -238,6 +242,11 @@ bench: .venv-reference/stamp
 bench-scale: .venv/dev.stamp
 	$(BIN)/python -m bench.scale $(if $(FOLDER),--folder $(FOLDER)) --json scale.json $(SIZES)
 	$(BIN)/python -m bench.scale_report scale.json
+
+# CPU time, memory, disk and tokens of this tree and of another commit: make bench-against REF=main. FOLDER keeps the
+# databases, which take minutes; SIZE=10000 is a quick look.
+bench-against: .venv/dev.stamp
+	$(BIN)/python -m bench.against $(REF) $(if $(SIZE),--size $(SIZE)) $(if $(FOLDER),--folder $(FOLDER)) $(if $(JSON),--json $(JSON))
 
 # Several engines with one PostgreSQL.
 bench-engines: .venv/dev.stamp

@@ -257,17 +257,14 @@ def pytest_testnodedown(node):
 
 
 def pytest_sessionfinish(session):
-    """End PostgreSQL, because the suite's processes skip exit handlers. Fail if a worker took more memory than is allowed."""
+    """End PostgreSQL, because the suite's processes skip exit handlers. In CI, fail if a worker took too much memory."""
     if postgres := sys.modules.get("tests.support.postgres"):
         postgres.stop()
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["peak_mb"] = peak_mb()
-    if session.exitstatus == 0 and any(map(is_too_much, session.config.stash.get(PEAKS, {}).values())):
+    peak = max(session.config.stash.get(PEAKS, {}).values(), default=0)
+    if session.exitstatus == 0 and peak > MOST_MB and os.environ.get("CI"):
         session.exitstatus = 1
-
-
-def is_too_much(peak):
-    return bool(MOST_MB) and peak > MOST_MB
 
 
 def pytest_make_parametrize_id(val, argname):
@@ -298,7 +295,7 @@ def pytest_terminal_summary(terminalreporter):
                     outcomes[number][outcome] += 1
     peaks = terminalreporter.config.stash.get(PEAKS, {})
     for worker, peak in sorted(peaks.items()):
-        excess = f": more than the {MOST_MB} MB that a worker may take" if is_too_much(peak) else ""
+        excess = f": more than the {MOST_MB} MB that a worker may take" if peak > MOST_MB else ""
         terminalreporter.write_line(f"peak memory of {worker}: {peak} MB{excess}")
     terminalreporter.section("requirements")
     numbers = [f"{group}-{each}" for group, last in REQUIREMENTS.items() for each in range(1, last + 1)]
