@@ -95,7 +95,7 @@ test: .venv/dev.stamp
 
 # The counts of work in tests/cost/counts.toml, as they are now. A count that grew needs a reason: make counts REASON='...'
 counts: .venv/dev.stamp
-	KB_COUNTS_REASON="$(REASON)" $(BIN)/pytest -q tests/cost
+	KB_COUNTS_REASON="$(REASON)" $(BIN)/pytest -q -m "slow or not slow" tests/cost
 
 # Tests that take seconds. .ci/run runs them after the fast suite.
 test-slow: .venv/dev.stamp

@@ -147,6 +147,7 @@ def test_ctrl_c_ends_what_waits_for_standard_input(kb):
         assert process.returncode == 130
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-3")
 @pytest.mark.parametrize(
     ("words", "said"),

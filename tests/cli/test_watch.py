@@ -149,6 +149,7 @@ def test_a_folder_that_is_suddenly_empty_keeps_its_documents_until_somebody_says
     assert row(kb, tag)["watch"]["error"] is None
 
 
+@pytest.mark.slow
 def test_many_deletions_at_once_are_kept_and_the_reason_is_listed(kb, engine, watched, tag):
     for number in range(10):
         (watched / f"{number}.md").write_text(f"Number {number} of {tag}.")

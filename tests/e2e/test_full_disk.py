@@ -143,6 +143,7 @@ async def restore(api, number):
     await api.delete_document(2)
 
 
+@pytest.mark.slow
 async def test_each_kind_of_write_is_refused_when_there_is_no_room_and_what_was_acknowledged_stays(on_a_small_disk):
     api, disk, _ = on_a_small_disk
     for number in range(30):

@@ -127,6 +127,7 @@ def test_what_a_server_writes_is_its_owners_in_whatever_folder(start_server, tmp
     assert "other accounts can read" not in server.log.read_text()
 
 
+@pytest.mark.rare
 @pytest.mark.sqlite
 @pytest.mark.parametrize(("mode", "is_told"), mostly_rare([(0o755, True), (0o700, False)]))
 def test_a_database_that_others_can_read_is_told_of(start_server, mode, is_told):
@@ -245,6 +246,7 @@ def test_a_database_of_another_make_is_refused(tmp_path, model_files):
     assert "is damaged" in refused(tmp_path, KB_MODEL_DIR=str(model_files.onnx.parent))
 
 
+@pytest.mark.slow
 async def test_a_stop_is_quick_and_clean_even_in_the_middle_of_a_long_text(start_server, tmp_path):
     with start_server(tmp_path) as server:
         async with EngineClient(server.url) as client:
@@ -256,6 +258,7 @@ async def test_a_stop_is_quick_and_clean_even_in_the_middle_of_a_long_text(start
     assert Database(tmp_path).execute("SELECT status, attempts FROM jobs") == [("queued", 0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", mostly_rare([signal.SIGINT, signal.SIGTERM]))
 def test_a_stop_is_quick_and_clean_even_while_it_starts(tmp_path, model_files, number):
     command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(tmp_path), "--port", "0"]

@@ -71,6 +71,7 @@ HALVES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", mostly_rare(HALVES.values()), ids=HALVES)
 @pytest.mark.parametrize("number", MANY)
 def test_requests_that_are_begun_and_not_ended_are_closed(hasty, number, half):
@@ -160,6 +161,7 @@ BODIES = {
 PATHS = [("POST", "/search"), ("POST", "/jobs"), ("PATCH", "/notes/1"), ("PATCH", "/documents/1/tags")]
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("timed", [False, pytest.param(True, marks=pytest.mark.hostile)])
 @pytest.mark.parametrize("make", mostly_rare(BODIES.values(), 2), ids=BODIES)
 def test_twelve_megabytes_of_mistakes_are_answered_in_a_few_lines(hasty, make, timed):
@@ -242,6 +244,7 @@ def small(start_server, tmp_path_factory):
         yield server
 
 
+@pytest.mark.slow
 def test_connections_without_a_request_make_room_for_one_with(small):
     with connected(small, 200, HALVES["a header"]):
         for _ in range(30):
@@ -302,6 +305,7 @@ def patient(start_server, tmp_path_factory):
         yield server
 
 
+@pytest.mark.rare
 def test_an_upload_for_which_no_file_can_be_opened_is_told_to_come_back(patient):
     with kept(patient) as http:
         file = {"file": ("a.bin", bytes(5_000_000))}  # there is nothing to read in it, which is soon found

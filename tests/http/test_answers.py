@@ -105,6 +105,7 @@ async def test_passages_of_a_document_come_together_when_asked(api, word):
     assert all(passage["score"] <= grouped["score"] for passage in grouped["more"])
 
 
+@pytest.mark.slow
 async def test_search_says_how_much_is_not_searchable_yet(api, word):
     text = "ledger " * 900
     files = [io.BytesIO(f"{word} {number} {text}".encode()) for number in range(8)]

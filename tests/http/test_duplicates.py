@@ -162,6 +162,7 @@ async def test_pages_follow_each_other_without_a_gap_while_documents_are_deleted
     assert (ids(third["groups"]), third["next_cursor"]) == ([pairs[0]], None)
 
 
+@pytest.mark.rare
 async def test_a_large_group_is_shown_in_part_with_its_whole_number(own):
     for number in range(103):
         job = await own.add_file("empty.txt", io.BytesIO(b"the same"), source_path=f"/{number}/same.txt")

@@ -23,6 +23,7 @@ from kb_cli.main import run
 from tests.conftest import KEY, MCP_KEY
 from tests.http.conftest import added, finished, moment
 from tests.support.eventually import eventually
+from tests.support.rare_cases import mostly_rare
 
 
 async def ids(api, word, **options):
@@ -618,7 +619,7 @@ def moment_ago():
     return now
 
 
-@pytest.mark.parametrize("make", MISTAKES, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", mostly_rare(MISTAKES, 8), ids=lambda make: make.__name__)
 def test_it_is_taken_back_with_one_command(base, monkeypatch, make):
     base.expected, base.before = base.state(), moment_ago()
     command = [str(word) for word in make(base) or UNDO]

@@ -64,6 +64,7 @@ def cared(start_server, tmp_path_factory):
         yield engine, data, backups
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite
 def test_a_backup_is_made_listed_and_verified_while_searches_go_on(cared):
     engine, _, backups = cared
@@ -96,6 +97,7 @@ def test_a_damaged_backup_is_told_apart(cared):
     assert victim.name not in {each["name"] for each in engine.get("maintenance").json()["backups"]}
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite
 def test_what_the_doctor_finds_is_told_and_what_can_be_is_repaired_while_the_engine_runs(cared):
     engine, data, _ = cared

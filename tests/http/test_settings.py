@@ -139,6 +139,7 @@ def test_the_first_key_guards_a_kb_whose_agents_have_a_key_already(start_server,
         assert (mcp_status(server, key), mcp_status(server, "the-agents-key")) == (401, 400)
 
 
+@pytest.mark.slow
 def test_the_first_key_guards_people_agents_and_commands_at_once_and_from_the_next_start(start_server, tmp_path):
     data = tmp_path / "data"
     with start_server(data, **OPEN) as server, api(server) as engine:
@@ -190,6 +191,7 @@ async def test_agents_use_kb_with_the_first_key_that_was_made_while_it_runs(star
             assert not reply.is_error
 
 
+@pytest.mark.rare
 def test_of_first_keys_made_at_once_one_is_valid_and_the_others_are_refused(start_server, tmp_path):
     data = tmp_path / "data"
     with start_server(data, **OPEN) as server, api(server) as engine, ThreadPoolExecutor(8) as pool:
@@ -201,6 +203,7 @@ def test_of_first_keys_made_at_once_one_is_valid_and_the_others_are_refused(star
             assert owner.get("status").status_code == 200
 
 
+@pytest.mark.rare
 def test_an_empty_file_of_the_first_key_opens_nothing_and_the_log_says_why(start_server, tmp_path):
     data = tmp_path / "data"
     with start_server(data, **OPEN) as server, api(server) as engine:

@@ -35,6 +35,7 @@ async def test_there_is_no_waiting_for_what_is_not_there_or_for_less_than_no_tim
     assert (await http.get(path)).status_code == status
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E-2")
 async def test_each_of_many_who_wait_hears_of_the_end_of_the_job_that_is_his(http):
     async def submit_and_wait(number):

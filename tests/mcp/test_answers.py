@@ -155,6 +155,7 @@ DOCUMENT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", mostly_rare([BUDGET, 5000]))
 def test_an_answer_fits_whatever_a_document_holds(budget):
     limiter = AnswerLimiter(budget)
@@ -211,6 +212,7 @@ def test_the_estimate_of_tokens_is_near_what_a_tokenizer_counts(text):
     assert 0.9 * tokens <= estimate_tokens(sent) <= 1.45 * tokens
 
 
+@pytest.mark.slow
 async def test_the_estimate_is_within_a_tenth_for_answers(agent, test_data, engine):
     for name in ("test_blog.html", "test.docx", "REPAIR-2022-INV-001_multipage.pdf", "test_outlook_msg.msg"):
         with (test_data / "files" / name).open("rb") as file:

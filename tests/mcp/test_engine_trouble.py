@@ -109,6 +109,7 @@ async def test_a_slow_engine_is_said_to_be_slow(start_gateway):
                 assert f"The engine at {url} did not answer in time" in await refusal(agent, "kb_status")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("G-2")
 async def test_the_gateway_recovers_by_itself_when_the_engine_was_restarted(
     start_gateway, start_server, tmp_path, unused_port

@@ -8,7 +8,7 @@ import quicktok
 from tests.mcp.conftest import call, done, noted, refusal
 
 SECTIONS = "\n\n".join(
-    f"## {number}. Section {number}\n\n" + f"Section {number} tells of the harbour and its ships. " * 40
+    f"## {number}. Section {number}\n\n" + f"Section {number} tells of the harbour and its ships. " * 25
     for number in range(1, 7)
 )
 
@@ -203,7 +203,7 @@ async def test_a_short_answer_shows_the_place_asked_for_before_its_neighbours(ag
 
 
 async def test_neighbours_of_a_place_are_shown_by_turns(agent, word):
-    text = "\n\n".join(f"## {number}. Part\n\n" + f"Part {number} of {word}. " * 60 for number in range(9))
+    text = f"# {word}\n\n{SECTIONS}\n\n{SECTIONS}"
     document = await done(agent, await call(agent, "kb_addnote", text=text))
     lengths = []
     for most in range(1000, 5000, 250):

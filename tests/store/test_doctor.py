@@ -278,7 +278,7 @@ def test_vectors_that_a_job_will_make_are_no_fault_until_it_has_failed(settings,
     assert found == ({"vectors"} if is_fault else set())
 
 
-@pytest.mark.parametrize("fault", mostly_rare(REPAIRED, 14))
+@pytest.mark.parametrize("fault", mostly_rare(REPAIRED, 7))
 def test_what_can_be_repaired_is_found_and_repaired(settings, query, fault):
     right = answers(settings, query)
     check, inject = REPAIRED[fault]
@@ -293,7 +293,7 @@ def test_what_can_be_repaired_is_found_and_repaired(settings, query, fault):
     assert (settings.files_dir / DIGEST[:2] / DIGEST).read_bytes() == ORIGINAL
 
 
-@pytest.mark.parametrize("fault", FOUND)
+@pytest.mark.parametrize("fault", mostly_rare(FOUND, 5))
 def test_what_only_a_backup_has_is_found_and_nothing_is_removed(settings, query, fault):
     right = answers(settings, query)
     check, inject = FOUND[fault]

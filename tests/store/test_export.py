@@ -30,6 +30,7 @@ from kb.store.sqlite.store import SqliteStore
 from tests.store.test_backup import Data
 from tests.support.blobs import kept_at
 from tests.support.documents import content
+from tests.support.rare_cases import mostly_rare
 from tests.support.spaces import space
 
 LONG = "# Ledgers\n\n" + "\n\n".join(f"## Year {year}\n\n" + "Patient clerks kept them. " * 40 for year in range(5))
@@ -275,7 +276,7 @@ def refused(other, exported):
     return str(refusal.value)
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("steps", mostly_rare([1, 2, 3, 4, 5]))
 def test_an_import_that_was_cut_off_anywhere_brings_back_history_and_links_when_it_is_given_again(
     tmp_path, model_files, embedder, monkeypatch, steps
 ):

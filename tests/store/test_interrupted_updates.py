@@ -166,6 +166,7 @@ def test_on_a_full_disk_the_old_note_stays_and_with_room_again_the_store_goes_on
         assert sound(disk / "kb.db")
 
 
+@pytest.mark.rare
 @pytest.mark.requirement("N-2")
 def test_a_file_that_may_not_grow_leaves_the_old_note_and_the_store_goes_on(tmp_path, embedder, old, new):
     path = tmp_path / "kb.db"

@@ -131,6 +131,7 @@ def test_an_empty_folder_where_one_was_set_aside_gives_way_to_what_is_restored(k
     assert aside == {BACKED_UP.encode(), LATER.encode()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "came"), mostly_rare([("files", "files/note"), ("kb.db", "kb.db")]))
 def test_nothing_is_put_over_what_was_set_aside(killed, name, came):
     folder = killed.without(name)

@@ -14,6 +14,10 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
+from kb.store.postgres import notifications
+
+notifications.HEARD_SECONDS = 0.02  # so long a store may wait when it closes, and tests close hundreds
+
 _folders: dict[str, Path] = {}
 """The folder of each database."""
 

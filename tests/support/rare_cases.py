@@ -7,7 +7,10 @@ import pytest
 
 def mostly_rare(cases, fast=1):
     """The cases for `parametrize`, all but the first ones marked as rare. A tuple is a case of several arguments."""
-    return [
-        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=[pytest.mark.rare] if place >= fast else ())
-        for place, case in enumerate(cases)
-    ]
+    return [case if place < fast else _rare(case) for place, case in enumerate(cases)]
+
+
+def _rare(case):
+    if hasattr(case, "marks"):  # from `pytest.param`
+        return case._replace(marks=[*case.marks, pytest.mark.rare])
+    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.rare)

@@ -274,6 +274,7 @@ def not_read(store):
     return found
 
 
+@pytest.mark.rare
 def test_no_message_makes_more_than_so_many_documents(store, send):
     send(message(*((f"{number}.txt", f"number {number}") for number in range(MAX_ATTACHMENTS + 5))), source_path="/m")
     assert len(documents(store)) == MAX_ATTACHMENTS + 1

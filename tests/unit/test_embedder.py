@@ -145,6 +145,7 @@ def test_a_model_whose_files_were_changed_or_removed_goes_on_as_it_is(model_file
     assert "was changed or removed while kb used it" in caplog.text
 
 
+@pytest.mark.slow
 def test_several_threads_get_what_one_gets(embedder):
     expected = embedder.embed_passages(TEXTS)
     with ThreadPoolExecutor(4) as threads:

@@ -41,6 +41,7 @@ def set_pragma(store, name, value):
         store._writer.pragma(name, value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pragma", "broken", "repaired", "said"),
     mostly_rare(

@@ -202,6 +202,7 @@ REPLIES = {
 }
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("wrong", mostly_rare(REPLIES.values(), 2), ids=REPLIES)
 def test_a_parser_that_was_taken_over_fails_its_file_alone(sandbox, file, tmp_path, monkeypatch, wrong):
     code = tmp_path / "code"

@@ -38,6 +38,7 @@ from kb.worker.job_waiters import JobWaiters
 from kb.worker.loop import Slots, in_lanes
 from tests.support.eventually import eventually
 from tests.support.models import WrappedModel
+from tests.support.rare_cases import mostly_rare
 from tests.support.scans import scan
 from tests.support.workers import job_of, new_worker, queued, working
 
@@ -308,6 +309,7 @@ def test_short_files_that_wait_behind_a_long_one_or_come_meanwhile_are_done_befo
     assert max(ends, key=lambda job_id: ends[job_id].finished_at) == long
 
 
+@pytest.mark.rare
 def test_what_comes_after_a_long_text_for_its_path_is_done_after_it(store, failing, tmp_path, monkeypatch):
     monkeypatch.setattr("kb.worker.loop.SLICE", SLICE)
     jobs = queued(store, *(NewJob("note", text=text, source_path="/p") for text in (LONG, "the later text")))
@@ -491,6 +493,7 @@ def test_of_two_notes_that_replace_the_same_one_the_second_is_kept_and_can_be_tr
     assert found(store, "eight") == ["the ferry leaves at eight"]
 
 
+@pytest.mark.rare
 def test_a_long_text_that_is_dropped_while_it_is_embedded_is_not_written_and_the_next_is_done(
     store, worker, failing, tmp_path
 ):
@@ -623,19 +626,22 @@ def unreadable(data):
 
 @pytest.mark.parametrize(
     ("fail", "remedy"),
-    [
-        (engine_ended, "retry"),
-        (engine_failed, "retry"),
-        (extractor_out_of_reach, "retry"),
-        (path_became_anothers, "retry"),
-        (message_in_bin, "retry"),
-        (message_deleted, "other-content"),
-        pytest.param(unreadable(b""), "other-content", id="empty"),
-        pytest.param(unreadable(b"\0\1\2"), "other-content", id="binary"),
-        pytest.param(unreadable(scan("words")), "extractor", id="scan"),
-        pytest.param(unreadable(b"fLaC\0\0\0\x22" + bytes(256)), "extractor", id="sound"),
-        pytest.param(unreadable(b"\0\0\0\x18ftypmp42" + bytes(range(256))), "extractor", id="film"),
-    ],
+    mostly_rare(
+        [
+            (engine_ended, "retry"),
+            (engine_failed, "retry"),
+            (extractor_out_of_reach, "retry"),
+            (path_became_anothers, "retry"),
+            (message_in_bin, "retry"),
+            (message_deleted, "other-content"),
+            pytest.param(unreadable(b""), "other-content", id="empty"),
+            pytest.param(unreadable(b"\0\1\2"), "other-content", id="binary"),
+            pytest.param(unreadable(scan("words")), "extractor", id="scan"),
+            pytest.param(unreadable(b"fLaC\0\0\0\x22" + bytes(256)), "extractor", id="sound"),
+            pytest.param(unreadable(b"\0\0\0\x18ftypmp42" + bytes(range(256))), "extractor", id="film"),
+        ],
+        6,
+    ),
 )
 def test_the_error_of_a_failed_job_says_what_helps_and_it_can_be_tried_again_if_that_does(
     store, failing, tmp_path, fail, remedy, monkeypatch
@@ -977,6 +983,7 @@ class Arriving(WrappedModel):
         return self._embedder.embed_passages(texts)
 
 
+@pytest.mark.rare
 def test_the_worker_does_notes_and_long_texts_while_others_come_with_each_slice(
     make_store, embedder, tmp_path, monkeypatch
 ):
