@@ -16,7 +16,7 @@ endif
 UV := $(BIN)/uv
 SOURCES := src tests bench packaging
 
-# Without compiled modules each of the many processes of a run would compile what it imports, which takes two seconds.
+# Without compiled modules, each of the many processes of a run would compile its imports, which takes two seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
@@ -126,7 +126,7 @@ test-docs: .venv/dev.stamp
 
 # The web interface in a browser, also its accessibility (axe-core, from npm). Pictures of each page are in build/pages.
 test-web: .venv/dev.stamp tests/web/node_modules/.stamp
-	$(BIN)/pytest -n 2 --dist loadfile -m "web or not web" tests/web
+	$(BIN)/pytest -n 2 --dist loadfile -m web tests/web
 
 # The pictures in README and docs, and the recording of a terminal.
 pictures: .venv/dev.stamp
