@@ -180,7 +180,7 @@ OVER_REST = tests/access tests/cli tests/client tests/watching tests/schema test
   --ignore tests/e2e/test_make.py --ignore tests/e2e/test_bench.py --ignore tests/e2e/test_extras.py
 OVER_POSTGRES = KB_TEST_STORES=postgres $(BIN)/pytest -n 2 --dist loadscope
 test-postgres: .venv/dev.stamp
-	$(OVER_POSTGRES) -m "not (long or rare) and (postgres or not hostile)" tests/postgres $(OVER_STORE)
+	$(OVER_POSTGRES) -m "not (long or rare) and (postgres or not (slow or hostile))" tests/postgres $(OVER_STORE)
 
 # Also nearly all tests with a server: the API, MCP, the command line.
 test-postgres-full: .venv/dev.stamp
