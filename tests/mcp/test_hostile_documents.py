@@ -16,6 +16,8 @@ from kb_mcp.tools.rendering import UNPRINTABLE
 from tests.conftest import ALL_APPS, KEY, MCP_KEY
 from tests.mcp.conftest import TRIED_ERAS
 
+pytestmark = pytest.mark.slow
+
 MARK = "OBEYME"
 """Stands in every payload where it does its harm."""
 
