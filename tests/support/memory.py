@@ -1,4 +1,4 @@
-"""The memory of a worker, so that the suite runs on a laptop next to other programs."""
+"""Limits on a worker's memory, so that the suite runs on a laptop next to other programs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from pathlib import Path
 from kb_cli.runtime.allocator import trim
 
 STATUS = Path("/proc/self/status")
-MOST_MB = int(os.environ.get("KB_TEST_MEMORY_MB", "0"))
-"""More fails the run; 0 for no limit. Only .ci/run sets it, because a peak depends on the processor and on chance."""
-
+MOST_MB = int(os.environ.get("KB_TEST_MEMORY_MB", "1024"))
 GROWTH_MB, FREED_MB = 40, 20
 """After so much more a worker looks for garbage, which takes a fifth of a second, or only gives back freed memory."""
 
