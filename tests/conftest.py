@@ -210,7 +210,7 @@ def pytest_configure():
 
 
 def keep_files_in_memory():
-    """Let tests write to memory if it has room: no test cuts the power, so none needs to wait for a disk."""
+    """Let tests write to memory if it has room. No test needs a disk: the crash suite notes unsynced writes itself."""
     if IN_MEMORY.is_dir() and _has_room(os.statvfs(IN_MEMORY)):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 
