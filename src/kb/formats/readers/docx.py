@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import Final, NamedTuple
 
 from lxml import etree
@@ -18,6 +17,7 @@ from kb.api.errors import Unreadable
 from kb.formats.containers.ooxml import Package
 from kb.formats.containers.zip import attribute, local_name, whole_number
 from kb.formats.detect import detect
+from kb.formats.readers import rtf
 from kb.formats.readers.drawing import write_drawn
 from kb.formats.readers.eml import bodies as mail_bodies
 from kb.formats.readers.html import decode_html, expanded, write_fragment
@@ -25,9 +25,8 @@ from kb.formats.readers.mail import write_body
 from kb.formats.readers.mht import files_of_page
 from kb.formats.readers.numbering import BULLET, Item, WordNumbering
 from kb.formats.readers.omml import linear
-from kb.formats.registry import reader_module
 from kb.formats.text.builder import TextBuilder
-from kb.formats.text.encoding import one_line
+from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Attachment, Extracted, Properties
 from kb.formats.text.headers_footers import write_margins
 from kb.formats.text.symbol_fonts import symbol
@@ -343,7 +342,8 @@ class _Writer:
             finally:
                 self._beside.depth -= 1
         elif doc_type in {"rtf", "text"}:
-            for line in import_module(reader_module(doc_type, "")).read(data).text.strip("\n").split("\n"):
+            plain = rtf.read(data).text if doc_type == "rtf" else decode(data)
+            for line in plain.strip("\n").split("\n"):
                 self._text.line(line)
         else:
             raise Unreadable(_NO_CHUNK)
