@@ -138,7 +138,11 @@ def _own_type(data: bytes, path: PurePath) -> str:
     try:
         text = decode(data)
     except Unreadable:
-        return _type_of_binary(data, path.suffix)
+        if b"%PDF-" in data[:1024]:  # after some junk, which PDF readers ignore
+            return "pdf"
+        if is_picture(data) and any(mime.startswith("image/") for mime in _mime_types(data)):
+            return IMAGE
+        raise Unreadable(_reason_for_binary(data, path.suffix)) from None
     return _type_of_text(text, path)
 
 
@@ -286,14 +290,6 @@ def _type_in_ole(data: bytes) -> str:
             if is_stream(ole, stream):
                 raise Opaque(reason, kind)
     raise Unreadable("it is a Microsoft OLE file of a type that kb does not read")
-
-
-def _type_of_binary(data: bytes, suffix: str) -> str:
-    if b"%PDF-" in data[:1024]:  # after some junk, which PDF readers ignore
-        return "pdf"
-    if is_picture(data) and any(mime.startswith("image/") for mime in _mime_types(data)):
-        return IMAGE
-    raise Unreadable(_reason_for_binary(data, suffix))
 
 
 def _reason_for_binary(data: bytes, suffix: str) -> str:

@@ -226,10 +226,7 @@ class ExtractingSandbox(Sandbox):
             if may_be_empty:
                 return "text", Extracted.of_text("")
             raise NothingFound(f"its extractor {extractor.name} found no text")
-        return self._as_file(printed, "page.txt" if may_be_empty or extractor.prints_text else "")
-
-    def _as_file(self, printed: bytes, name: str) -> tuple[str, Extracted]:
-        """Return the document that the sandbox reads from an extractor's output, without calling another extractor."""
+        name = "page.txt" if may_be_empty or extractor.prints_text else ""
         with tempfile.NamedTemporaryFile(prefix="kb-extracted-", dir=self.folder) as file:
             file.write(printed if printed.startswith(_ZIP) else printed.replace(b"\f", b"\n").replace(b"\0", b""))
             file.flush()

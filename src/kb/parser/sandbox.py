@@ -318,7 +318,9 @@ class _Process:
 
     def _watched(self, exchange: Callable[[], Answer], too_much: str) -> Answer:
         self._files += 1
-        self._await_start()
+        self._start.join()
+        if self.confined is None:
+            raise RuntimeError(f"the parser did not start: {self._stderr()}")
         self._errors.truncate(0)
         self._errors.seek(0)
         try:
@@ -355,11 +357,6 @@ class _Process:
             self._baseline = resident(self._process.pid)
             self.confined = confined
             logger.info("the parser has started; blocked: %s", ", ".join(confined) or "nothing on this system")
-
-    def _await_start(self) -> None:
-        self._start.join()
-        if self.confined is None:
-            raise RuntimeError(f"the parser did not start: {self._stderr()}")
 
     def _exchange(self, file: BinaryIO, request: dict[str, Any], size: int, characters: int) -> tuple[str, Extracted]:
         send(self._requests, request)

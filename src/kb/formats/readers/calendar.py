@@ -138,17 +138,13 @@ def _write_lines(component: _Component, text: TextBuilder) -> None:
         if line := one_line(said):
             text.line(f"{name}: {line}")
     if described := component.first("DESCRIPTION", "X-WR-CALDESC"):
-        _write_description(described.text, text)
+        text.blank()
+        if _MARKUP.search(described.text):
+            write_fragment(described.text.replace("\n", "<br>"), text, below=1)
+        else:
+            text.line(described.text.strip())
     elif described := component.first("X-ALT-DESC"):
         write_fragment(described.text, text, below=1)
-
-
-def _write_description(said: str, text: TextBuilder) -> None:
-    text.blank()
-    if _MARKUP.search(said):
-        write_fragment(said.replace("\n", "<br>"), text, below=1)
-    else:
-        text.line(said.strip())
 
 
 def _fields(component: _Component) -> Iterator[tuple[str, str]]:

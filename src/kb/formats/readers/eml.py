@@ -145,7 +145,7 @@ def _collect(part: Message, mail: Mail) -> None:
     elif (kind in _BODIES or part.get_content_maintype() == "multipart") and not _is_attached(part):
         body = _body(part)
         mail.bodies.append(body if body.kind == "html" else _without_uuencoded(body.text, mail))
-    elif _is_in_the_text(part):
+    elif part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment":
         shown_as = str(part.get("Content-ID") or part.get("Content-Location") or "")
         mail.shown.append(MailBody(shown_as, Attachment(part_filename(part), part_content(part)), kind))
     else:
@@ -166,13 +166,8 @@ def _unpack(part: Message, mail: Mail) -> None:
     mail.packed += packed.bodies
 
 
-def _is_elsewhere(part: Message) -> bool:
-    """Return whether a file was removed from the message, or never was in it, so that only a remark is left."""
-    return part.get_content_type() == "message/external-body" or any(part.get(name) for name in _TAKEN_OUT)
-
-
 def _attach(part: Message, mail: Mail) -> None:
-    if _is_elsewhere(part):
+    if part.get_content_type() == "message/external-body" or any(map(part.get, _TAKEN_OUT)):  # only a remark is left
         mail.textless.append(part_filename(part))
         mail.omitted["files"] += 1
         return
@@ -209,11 +204,6 @@ def _parts(message: Message) -> Iterator[Message]:
 
 def _is_attached(part: Message) -> bool:
     return part.get_content_disposition() == "attachment" or part.get_filename() is not None
-
-
-def _is_in_the_text(part: Message) -> bool:
-    """Return whether a part is a picture that a body may show."""
-    return part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment"
 
 
 def _without_uuencoded(text: str, mail: Mail) -> Body:

@@ -63,12 +63,20 @@ class _Book:
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
-        self._name = _package_name(archive)
+        container = archive.xml("META-INF/container.xml")
+        roots = container.iter("{*}rootfile") if container is not None else ()
+        self._name = next((root.get("full-path", "") for root in roots), "")
         package = archive.xml(self._name)
         if package is None:
             raise Unreadable("the book is damaged: its package document is missing")
         self._package = package
-        self._refuse_encrypted()
+        encryption = self.archive.xml("META-INF/encryption.xml")
+        references = encryption.iter("{*}CipherReference") if encryption is not None else ()
+        # Fonts are often obfuscated this way; pages are encrypted only to keep other programs from reading them.
+        if any(
+            reference.get("URI", "").lower().endswith((".xhtml", ".html", ".htm", ".xml")) for reference in references
+        ):
+            raise Unreadable("the book is encrypted (DRM): only the shop's own program can read it")
         items = package.iterfind("{*}manifest/{*}item")
         self._items = {item.get("id", ""): item for item in items}
         self.labels = self._labels()
@@ -93,15 +101,6 @@ class _Book:
     def _path(self, item: etree._Element) -> str:
         return _target(self._name, item.get("href", ""))
 
-    def _refuse_encrypted(self) -> None:
-        encryption = self.archive.xml("META-INF/encryption.xml")
-        references = encryption.iter("{*}CipherReference") if encryption is not None else ()
-        # Fonts are often obfuscated this way; pages are encrypted only to keep other programs from reading them.
-        if any(
-            reference.get("URI", "").lower().endswith((".xhtml", ".html", ".htm", ".xml")) for reference in references
-        ):
-            raise Unreadable("the book is encrypted (DRM): only the shop's own program can read it")
-
     def _labels(self) -> dict[str, str]:
         """Return each chapter's name in the table of contents."""
         labels: dict[str, str] = {}
@@ -123,12 +122,6 @@ class _Book:
                 yield _target(name, target.get("src", "") if target is not None else ""), one_line(label or "")
             elif local_name(element) == "a":
                 yield _target(name, element.get("href", "")), one_line("".join(element.itertext()))
-
-
-def _package_name(archive: Archive) -> str:
-    container = archive.xml("META-INF/container.xml")
-    roots = container.iter("{*}rootfile") if container is not None else ()
-    return next((root.get("full-path", "") for root in roots), "")
 
 
 def _target(name: str, reference: str) -> str:

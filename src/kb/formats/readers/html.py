@@ -212,22 +212,19 @@ class _Writer:
 
     def _write_whole(self, element: etree._Element) -> bool:
         if element.tag in _HEADINGS:
-            return self._write_heading(element)
+            title = _flat(element)
+            if len(title) > LONGEST_HEADING:  # for example, all text after an unclosed heading
+                return False
+            self._flush()
+            if title:
+                self._text.heading(_HEADINGS[element.tag] + self._below, title)
+            return True
         if element.tag == "tr" and _is_data(element):
             self._flush()
             if any(values := [_flat(cell, with_links=True) for cell in element if not _is_unseen(cell)]):
                 self._text.line(" | ".join(values))
             return True
         return False
-
-    def _write_heading(self, element: etree._Element) -> bool:
-        title = _flat(element)
-        if len(title) > LONGEST_HEADING:  # for example, all text after an unclosed heading
-            return False
-        self._flush()
-        if title:
-            self._text.heading(_HEADINGS[element.tag] + self._below, title)
-        return True
 
     def _start(self, element: etree._Element) -> None:
         tag = element.tag
@@ -244,7 +241,6 @@ class _Writer:
         self._add(_lead(element))
 
     def _write_frame(self, markup: str) -> None:
-        """Write a page inside another."""
         root = _parsed(markup)
         if root is not None:
             self._flush()

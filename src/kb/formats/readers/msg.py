@@ -36,7 +36,13 @@ def read(data: bytes) -> Extracted:
     try:
         with open_ole(data) as ole:
             message = _Storage(ole, (), _children(ole))
-            _refuse_encrypted(message)
+            if says_encrypted(message_from_string(message.text(outlook.HEADERS), policy=POLICY)):
+                raise Unreadable(ENCRYPTED)
+            for attached in message.within(_ATTACHED):
+                if is_envelope(attached.binary(outlook.DATA)) and not outlook.body(message.text, message.binary):
+                    raise Unreadable(ENCRYPTED)
+                if _name(attached).lower() == "message.rpmsg":
+                    raise Unreadable(_PROTECTED)
             return render(_mail(message))
     except (OSError, RecursionError) as error:
         raise Unreadable(_DAMAGED) from error
@@ -50,16 +56,6 @@ def _children(ole: olefile.OleFileIO) -> _Tree:
     return tree
 
 
-def _refuse_encrypted(message: _Storage) -> None:
-    if says_encrypted(message_from_string(message.text(outlook.HEADERS), policy=POLICY)):
-        raise Unreadable(ENCRYPTED)
-    for attached in message.within(_ATTACHED):
-        if is_envelope(attached.binary(outlook.DATA)) and not outlook.body(message.text, message.binary):
-            raise Unreadable(ENCRYPTED)
-        if _name(attached).lower() == "message.rpmsg":
-            raise Unreadable(_PROTECTED)
-
-
 class _Storage:
     """A folder of the file: the message, a recipient or an attachment, with its properties."""
 
@@ -68,7 +64,10 @@ class _Storage:
         self._path = path
         self._tree = tree
         self._children = tree[path]
-        self._fixed = self._fixed_properties()
+        stream = self._stream(_PROPERTIES) or b""
+        header = _header_size(self._path)
+        entries = (stream[at : at + 16] for at in range(header, len(stream) - 15, 16))
+        self._fixed = {int.from_bytes(entry[2:4], "little"): entry[8:] for entry in entries}
 
     def within(self, beginning: str) -> Iterator[_Storage]:
         """Yield the storages whose names have this prefix, in order."""
@@ -111,13 +110,6 @@ class _Storage:
             return None
         data: bytes = self._ole.openstream([*self._path, name]).read()
         return data
-
-    def _fixed_properties(self) -> dict[int, bytes]:
-        """Return the properties of fixed length, which follow a header in one stream."""
-        stream = self._stream(_PROPERTIES) or b""
-        header = _header_size(self._path)
-        entries = (stream[at : at + 16] for at in range(header, len(stream) - 15, 16))
-        return {int.from_bytes(entry[2:4], "little"): entry[8:] for entry in entries}
 
 
 def _header_size(path: tuple[str, ...]) -> int:

@@ -162,17 +162,14 @@ class _Slide:
             self._text.blank()
             for line in _lines(shape):
                 self._text.line(line)
-            self._picture(shape)
+            described = attribute(shape.find("{*}nvPicPr/{*}cNvPr"), "descr")
+            if description := meaningful(described):
+                self._text.line(description)
+            for blip in shape.iterfind("{*}blipFill/{*}blip"):
+                relation = self._targets.get(attribute(blip, "embed") or "")
+                self._text.picture(self._package.picture(relation.target) if relation else None)
             self._frame(shape)
             self._text.blank()
-
-    def _picture(self, shape: etree._Element) -> None:
-        described = attribute(shape.find("{*}nvPicPr/{*}cNvPr"), "descr")
-        if description := meaningful(described):
-            self._text.line(description)
-        for blip in shape.iterfind("{*}blipFill/{*}blip"):
-            relation = self._targets.get(attribute(blip, "embed") or "")
-            self._text.picture(self._package.picture(relation.target) if relation else None)
 
     def _frame(self, frame: etree._Element) -> None:
         """Write the content of a graphic frame: a table, or a chart or diagram in a separate part."""

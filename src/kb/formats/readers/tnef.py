@@ -64,7 +64,13 @@ def unpack(data: bytes) -> Mail:
             item.more_files += len(item.files) >= MOST_FILES
             item.files[MOST_FILES - 1 :] = [_File()]
         if level == 2:
-            _read_of_file(item, name, value)
+            file = item.files[-1]
+            if name == _FILE_NAME:
+                file.name = value
+            elif name == _FILE_DATA:
+                file.data = value
+            elif name == _FILE_PROPERTIES:
+                file.properties.add(_properties(_Reader(value)))
     return _mail(item)
 
 
@@ -153,16 +159,6 @@ def _read_of_message(item: _Item, name: int, value: bytes) -> None:
             item.recipients.append(_properties(reader))
     else:
         item.fields.setdefault(name, value)
-
-
-def _read_of_file(item: _Item, name: int, value: bytes) -> None:
-    file = item.files[-1]
-    if name == _FILE_NAME:
-        file.name = value
-    elif name == _FILE_DATA:
-        file.data = value
-    elif name == _FILE_PROPERTIES:
-        file.properties.add(_properties(_Reader(value)))
 
 
 class _Reader:
