@@ -337,7 +337,6 @@ def parser_limits(settings: Settings) -> Limits:
     return Limits(
         seconds=settings.parse_seconds,
         memory_mb=settings.parse_memory_mb,
-        pages=settings.parse_pages,
         index_ratio=settings.index_ratio,
         own_tags=MAX_TAGS if settings.own_tags else 0,
     )

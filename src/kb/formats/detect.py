@@ -147,7 +147,6 @@ def _own_type(data: bytes, path: PurePath) -> str:
 
 
 def is_envelope(data: bytes) -> bool:
-    """Return whether a file was encrypted by S/MIME."""
     return any(mark in data[:64] for mark in _ENVELOPES)
 
 

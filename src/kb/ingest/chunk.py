@@ -288,7 +288,6 @@ class _Tokens:
         return self._split_word(start, latest, size)
 
     def _advance(self, start: int, tokens: int) -> int:
-        """Return the position after this many tokens."""
         following = self._recounted[bisect_left(self._recounted, start) :]
         index = self._first_after(start) + tokens - len(following)
         if tokens < len(following):

@@ -191,7 +191,6 @@ def embed_slices(
 
 
 def embedded_contents(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) -> list[Content]:
-    """Return the drafts with the vectors that `embed_slices` returned for them."""
     vectors = np.concatenate(slices) if slices else NO_VECTORS
     ends = np.cumsum([len(draft.inputs) for draft in drafts])
     kept_fields = [{name: getattr(draft, name) for name in OF_CONTENT} for draft in drafts]

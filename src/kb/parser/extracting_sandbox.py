@@ -72,7 +72,6 @@ class ExtractingSandbox(Sandbox):
 
     @property
     def extracts(self) -> list[str]:
-        """The file name suffixes that extractors read."""
         return self.extractors.suffixes
 
     @property
@@ -86,7 +85,6 @@ class ExtractingSandbox(Sandbox):
         return self._run is not None
 
     def use(self, extractors: Extractors) -> None:
-        """Use other extractors for the files that are read from now on."""
         self.extractors = extractors
         if self._is_started:
             self._confine()
@@ -139,7 +137,6 @@ class ExtractingSandbox(Sandbox):
     def _read_image(
         self, extractor: Extractor, path: Path, filename: str, limit: _Limit
     ) -> tuple[str, Extracted] | None:
-        """Return the text that an extractor finds in a picture; None if it finds nothing."""
         with suppress(NothingFound):
             return self._read(extractor, path, filename, limit)
         return None

@@ -17,7 +17,6 @@ _GROUP, _THREADS = 2, 17
 
 
 def group_members(group: int) -> Iterator[int]:
-    """Yield the processes of a group."""
     for folder in _numbered(Path("/proc").iterdir):
         with suppress(OSError, IndexError, ValueError):
             if _field(int(folder.name), _GROUP) == group:
@@ -25,7 +24,6 @@ def group_members(group: int) -> Iterator[int]:
 
 
 def thread_count(pid: int) -> int:
-    """Return the number of threads of a process; 0 if it has ended."""
     with suppress(OSError, IndexError, ValueError):
         return _field(pid, _THREADS)
     return 0

@@ -100,7 +100,6 @@ def _title(conversation: Conversation) -> str:
 
 
 def _moment(conversation: Conversation) -> str:
-    """Return the start of a conversation in ISO 8601; empty if unknown."""
     time = _time(conversation.get("create_time") or conversation.get("created_at"))
     return time.astimezone(UTC).isoformat() if time else ""
 

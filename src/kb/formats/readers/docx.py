@@ -51,11 +51,6 @@ _HEADERS: Final = re.compile(rb"(?i)\s*(?:mime-version|content-[a-z-]+|from|subj
 
 
 def read(data: bytes) -> Extracted:
-    """Read a Word document.
-
-    Raises:
-        Unreadable: the package is damaged, encrypted or too large.
-    """
     text = TextBuilder()
     beside = _Beside()
     title, date = _write_body(data, text, beside)
@@ -176,7 +171,6 @@ def _style(style: etree._Element) -> _Style:
 
 
 def _list_reference(owner: etree._Element) -> tuple[str | None, str | None]:
-    """Return the list that a paragraph or a style names, and its level in the list."""
     numbers = owner.find("{*}pPr/{*}numPr")
     if numbers is None:
         return None, None
@@ -222,7 +216,6 @@ class _Writer:
                 self._chunk(child)
 
     def end_paragraph(self) -> None:
-        """Write the text that no paragraph continues."""
         carried, self._carried = self._carried.strip(), ""
         if carried:
             self._text.paragraph(carried)
@@ -314,7 +307,6 @@ class _Writer:
                 yield from _paragraphs(box)
 
     def _chunk(self, chunk: etree._Element) -> None:
-        """Write the file that is shown in place of an element."""
         relation = self._relations.get(attribute(chunk, "id") or "")
         self._text.blank()
         try:

@@ -71,11 +71,6 @@ POLICY: Final = compat32.clone(message_factory=_Message)
 
 
 def read(data: bytes) -> Extracted:
-    """Read a message.
-
-    Raises:
-        Unreadable: the message is encrypted.
-    """
     source = message_in(as_utf8(data)).lstrip(b"\xef\xbb\xbf\r\n")
     message = message_from_bytes(without_separator(source), policy=POLICY)
     if _is_encrypted(message):
@@ -94,14 +89,12 @@ def bodies(data: bytes) -> list[Body]:
 
 
 def header_text(message: Message, name: str) -> str:
-    """Return the values of the headers with this name."""
     values = (value for key, value in message.raw_items() if key.lower() == name.lower())
     # Bytes beyond ASCII, which many headers contain, appear as surrogates.
     return ", ".join(_decoded(_text(str(value).encode("utf-8", "surrogateescape"), None)) for value in values)
 
 
 def says_encrypted(message: Message) -> bool:
-    """Return whether the headers of a message mark it as encrypted."""
     kind = message.get_content_type()
     return kind in _ENCRYPTED_TYPES or (kind in _SMIME and "enveloped" in str(message.get_param("smime-type")).lower())
 
@@ -131,7 +124,6 @@ def _text(data: bytes, charset: str | None) -> str:
 
 
 def _collect(part: Message, mail: Mail) -> None:
-    """Add the content of `part` to the bodies or the attachments."""
     kind = part.get_content_type()
     if kind in _SMIME and (signed := signed_content(_payload(part))):
         _collect(message_from_bytes(signed, policy=POLICY), mail)

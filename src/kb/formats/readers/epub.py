@@ -25,11 +25,6 @@ _FIRST_PRINTED: Final = 1450
 
 
 def read(data: bytes) -> Extracted:
-    """Read a book.
-
-    Raises:
-        Unreadable: the book is damaged, or its chapters are encrypted (DRM).
-    """
     book = _Book(Archive(data))
     text = TextBuilder()
     damage: Unreadable | None = None
@@ -86,7 +81,6 @@ class _Book:
         return meaningful("".join(title.itertext())) if title is not None else None
 
     def date(self) -> str | None:
-        """Return the publication date of the book, if it contains one."""
         dates = [date for date in self._package.iterfind("{*}metadata/{*}date") if attribute(date, "event") in _ISSUED]
         return first_date(*(date.text for date in dates), earliest=_FIRST_PRINTED)
 
@@ -102,7 +96,6 @@ class _Book:
         return _target(self._name, item.get("href", ""))
 
     def _labels(self) -> dict[str, str]:
-        """Return each chapter's name in the table of contents."""
         labels: dict[str, str] = {}
         for item in self._items.values():
             is_ncx = item.get("media-type") == "application/x-dtbncx+xml"
@@ -125,7 +118,6 @@ class _Book:
 
 
 def _target(name: str, reference: str) -> str:
-    """Return the part to which the part `name` refers."""
     path = unquote(reference.partition("#")[0])
     return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
 

@@ -79,11 +79,6 @@ _ZERO_WIDTH: Final = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\xad"))
 
 
 def read(data: bytes) -> Extracted:
-    """Read an HTML page or fragment.
-
-    Raises:
-        Unreadable: the page contains no text of its own, or exceeds the parser's limits.
-    """
     return read_markup(decode_html(data))
 
 
@@ -121,7 +116,6 @@ def expanded(markup: str) -> str:
 
 
 def flat_text(markup: str) -> str:
-    """Return the readable text of a piece of HTML on one line."""
     root = _parsed(markup)
     return _flat(root) if root is not None else ""
 

@@ -28,11 +28,6 @@ _PROTECTED: Final = "the message is protected by rights management: only people 
 
 
 def read(data: bytes) -> Extracted:
-    """Read a message.
-
-    Raises:
-        Unreadable: the file is damaged, or the message is encrypted.
-    """
     try:
         with open_ole(data) as ole:
             message = _Storage(ole, (), _children(ole))
@@ -49,7 +44,6 @@ def read(data: bytes) -> Extracted:
 
 
 def _children(ole: olefile.OleFileIO) -> _Tree:
-    """Return the names in each folder of the file."""
     tree: _Tree = defaultdict(set)
     for *folder, name in ole.listdir(storages=True):
         tree[tuple(folder)].add(name)
@@ -80,7 +74,6 @@ class _Storage:
         return next(filter(None, map(self._text, properties)), "")
 
     def binary(self, number: int) -> bytes:
-        """Return the bytes of a property; empty if it is missing."""
         return self._stream(f"__substg1.0_{number:04X}0102") or b""
 
     def time(self, *properties: int) -> str:
@@ -88,7 +81,6 @@ class _Storage:
         return next(filter(None, (outlook.moment_text(self._fixed.get(number, b"")) for number in properties)), "")
 
     def number(self, number: int) -> int:
-        """Return a whole-number property; 0 if it is missing."""
         return int.from_bytes(self._fixed.get(number, b"")[:4], "little")
 
     def _text(self, number: int) -> str:

@@ -27,11 +27,6 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 def read(data: bytes) -> Extracted:
-    """Read a notebook.
-
-    Raises:
-        Unreadable: it is not a notebook's JSON.
-    """
     notebook = _parsed(data)
     text, headings, start = [], list[Heading](), 0
     for is_prose, piece in _pieces(notebook):

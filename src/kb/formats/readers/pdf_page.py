@@ -41,8 +41,6 @@ _LIGATURES: Final = {code: normalize("NFKC", chr(code)) for code in range(0xFB00
 
 
 class Page(NamedTuple):
-    """The text of a page, the heading at its beginning, and whether it is a picture."""
-
     text: str
     heading: str | None = None
     is_scan: bool = False

@@ -71,19 +71,15 @@ def _slide_names(package: Package, main: str) -> Iterator[str]:
 
 
 class _Templates:
-    """The layouts and masters of a presentation."""
-
     def __init__(self, package: Package) -> None:
         self._package = package
         self._masters: dict[str, str] = {}
         self._parts: dict[str, _Template] = {}
 
     def places(self, layout: str) -> _Places:
-        """Return the placeholders of a layout and its master."""
         return self._part(self._master(layout)).places | self._part(layout).places
 
     def words(self, layout: str) -> Iterator[str]:
-        """Yield the words on every slide of a layout."""
         yield from self._part(layout).words
         if self._part(layout).shows_master:
             yield from self._part(self._master(layout)).words
@@ -219,7 +215,6 @@ def _drawn(root: etree._Element | None) -> Iterator[etree._Element]:
 
 
 def _shapes(tree: etree._Element) -> Iterator[etree._Element]:
-    """Yield the shapes and groups of shapes directly in `tree`."""
     for child in tree:
         name = local_name(child)
         if name in {"AlternateContent", "Choice"}:

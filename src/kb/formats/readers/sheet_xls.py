@@ -77,7 +77,6 @@ def _records(data: bytes, place: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _sheets(data: bytes, version: int) -> Iterator[tuple[str, int]]:
-    """Yield the names of the sheets, each with its start."""
     for kind, content in _records(data, 0):
         if kind == _SHEET:
             (start,) = struct.unpack_from("<I", content)
@@ -137,7 +136,6 @@ def _extras_of_five(data: bytes, start: int) -> SheetExtras:
 
 
 def _add_error(kind: int, content: bytes, extras: SheetExtras) -> None:
-    """Add the error in a record, if it contains one."""
     code = None
     if kind in _FORMULAS and len(content) >= 14 and content[12:14] == b"\xff\xff" and content[6] == _IS_ERROR:
         code = content[8]

@@ -147,7 +147,6 @@ def _comments(package: Package, part: str) -> Iterator[tuple[str, str]]:
 
 
 def _add_drawn(package: Package, part: str, extras: SheetExtras) -> None:
-    """Add the words of the drawings on a sheet, and the files in it."""
     for drawing in package.related(part, "drawing"):
         root = package.side_xml(drawing)
         for body in root.iter("{*}txBody") if root is not None else ():
@@ -227,7 +226,6 @@ def _threads(package: Package, part: str, people: dict[str, str]) -> dict[str, l
 
 
 def _binary_extras(package: Package, main: str) -> Iterator[tuple[str, SheetExtras]]:
-    """Yield the sheets of the binary format."""
     names = dict(sheet_xlsb.sheet_names(package.read(main) or b""))
     people = dict(_people(package, main))
     for relation in package.relations(main):

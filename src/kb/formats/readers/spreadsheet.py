@@ -130,7 +130,6 @@ def _rows_beside(extra: SheetExtras, after: int, first: int) -> Iterator[Row]:
 
 
 def _with_beside(values: list[str], extra: SheetExtras, index: int, first: int) -> Row:
-    """Return a row with the contents of its cells that have no value, and with its notes."""
     for column, shown in sorted(extra.cells.get(index, {}).items()):
         place = column - first
         values += [""] * (place + 1 - len(values))
@@ -164,7 +163,6 @@ class _Merged:
 
 
 def _shown(value: Value) -> str:
-    """Return a value as people write it."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):

@@ -35,12 +35,10 @@ def batches(items: Sequence[Item]) -> Iterator[Batch[Item]]:
 
 
 def batch_name(batch: Batch[Item], suffix: str) -> str:
-    """Return the name of a batch's file."""
     return f"{batch.first:04}-{batch.first + len(batch.items) - 1:04}{suffix}"
 
 
 def is_batch(filename: str) -> bool:
-    """Return whether a file has the name of a batch."""
     return _BATCH.fullmatch(filename) is not None
 
 

@@ -109,7 +109,6 @@ class TextBuilder:
         self.blank()
 
     def heading(self, level: int, text: str) -> None:
-        """Add a heading, at which a section begins."""
         title = one_line(clean(text))
         if len(title) <= LONGEST_HEADING:
             self._closed = None
@@ -138,7 +137,6 @@ class TextBuilder:
         self.headed_rows(_BELOW_HEADINGS + depth, title, [f"{'  ' * depth}{number} {words}"])
 
     def picture(self, read: Callable[[], bytes] | None, name: str = "") -> None:
-        """Add a picture; does nothing if `read` is None."""
         if read:
             self._pictures.append(Picture(self._length, None, name, read))
 
@@ -147,7 +145,6 @@ class TextBuilder:
         self._omitted[kind] += count
 
     def omit_all(self, counts: Mapping[str, int]) -> None:
-        """Count things that are not read, of several kinds."""
         self._omitted.update(counts)
 
     def opening_title(self) -> str | None:
@@ -157,7 +154,6 @@ class TextBuilder:
         return first.title if first and is_title else None
 
     def build(self, title: str | None = None, date: str | None = None) -> Extracted:
-        """Return the document so far."""
         text = "".join(self._pieces)
         sections = sections_under(text, self.headings)
         return Extracted(

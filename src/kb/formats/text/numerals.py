@@ -52,7 +52,6 @@ def base_letters(number: int) -> str:
 
 
 def roman(number: int) -> str:
-    """Return a number in lower-case Roman numerals."""
     numeral = ""
     for value, sign in _ROMAN:
         count, number = divmod(number, value)

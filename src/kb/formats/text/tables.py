@@ -29,7 +29,6 @@ class Row(list[str]):
         self.notes = notes
 
     def after(self, margin: int) -> Row:
-        """Return the row without its first `margin` cells."""
         return Row(self[margin:], self.notes) if margin else self
 
 
@@ -66,7 +65,6 @@ class _TableWriter:
         self._waiting: list[Row] = []  # single cells, which may be the title of the next table
 
     def write(self, block: Iterator[Row]) -> None:
-        """Add rows without an empty row between them."""
         rows = list(islice(block, _HEAD))
         margin = min(next(index for index, cell in enumerate(row) if cell) for row in rows)
         head = [row.after(margin) for row in rows]
@@ -85,7 +83,6 @@ class _TableWriter:
             self._write_row(row.after(self._margin) if self._margin and not any(row[: self._margin]) else row)
 
     def write_notes(self, rows: Iterable[Row]) -> None:
-        """Add the notes on the cells of rows."""
         for note in chain.from_iterable(row.notes for row in rows):
             self._write_waiting()
             self._text.line(note)
