@@ -19,8 +19,9 @@ from kb.api.fields import DocumentsCursor, JobsCursor
 from kb.api.inline_tags import inline_tags
 from kb.formats.detect import detect
 from kb.formats.extract import extract
-from kb.formats.file_types import FORMATS, MARKUPS
+from kb.formats.file_types import MARKUPS
 from kb.formats.readers.front_matter import front_matter
+from kb.formats.registry import FORMATS
 from kb.formats.text.extracted import Extracted, Section
 from kb.ingest.chunk import Chunker
 from kb.parser.sandbox import resident
@@ -35,7 +36,7 @@ LONGEST = 10
 MOST_GROWTH = 100 << 20
 """How many bytes of memory all examples but the first may leave behind."""
 
-READERS = sorted({each.reader for each in FORMATS} | set(MARKUPS.values()))
+READERS = sorted({each.reader for each in FORMATS.values()} | set(MARKUPS.values()))
 TEXT = st.text(st.characters(codec="utf-8"), max_size=300)
 
 

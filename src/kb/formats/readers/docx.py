@@ -56,9 +56,7 @@ def read(data: bytes) -> Extracted:
     title, date = _write_body(data, text, beside)
     title = title or text.opening_title()
     for heading, notes in beside.notes.items():
-        text.heading(1, heading)
-        for note in notes:
-            text.line(f"- {note}")
+        text.listed(heading, notes)
     write_margins(text, beside.margins)
     return replace(text.build(title, date), attachments=tuple(beside.files))
 

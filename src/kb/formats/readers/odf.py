@@ -176,9 +176,7 @@ def _slide(page: etree._Element, archive: Archive) -> TextBuilder:
             writer.blocks(frame)
             writer.text.blank()
     for notes in page.iterfind("{*}notes"):
-        paragraphs = [_inline(paragraph).strip() for paragraph in notes.iter("{*}p")]
-        if any(paragraphs):
-            writer.text.paragraph("Notes:\n" + "\n".join(filter(None, paragraphs)))
+        writer.text.speaker_notes(_inline(paragraph).strip() for paragraph in notes.iter("{*}p"))
     writer.notes()
     return writer.text
 
@@ -230,11 +228,7 @@ class _Writer:
     def notes(self) -> None:
         """Write the footnotes and comments under their own headings."""
         for kind in ("Footnotes", "Comments"):
-            notes = [note for of_kind, note in self._notes if of_kind == kind and note]
-            if notes:
-                self.text.heading(1, kind)
-            for note in notes:
-                self.text.line(f"- {note}")
+            self.text.listed(kind, (note for of_kind, note in self._notes if of_kind == kind))
 
     def _heading(self, heading: etree._Element, number: str | None = None) -> None:
         """Write a heading, with its list number if it is a list item."""

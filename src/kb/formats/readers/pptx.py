@@ -179,9 +179,7 @@ class _Slide:
     def _notes(self) -> None:
         for root in self._package.related_xml(self._name, "notesSlide"):
             bodies = [shape for shape in root.iter("{*}sp") if _placeholder(shape) not in _FURNITURE]
-            notes = [one_line(line) for body in bodies for line in paragraphs(body)]
-            if any(notes):
-                self._text.paragraph("Notes:\n" + "\n".join(filter(None, notes)))
+            self._text.speaker_notes(one_line(line) for body in bodies for line in paragraphs(body))
 
     def _comments(self) -> None:
         for root in self._package.related_xml(self._name, "comments"):

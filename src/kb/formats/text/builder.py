@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -135,6 +135,17 @@ class TextBuilder:
         name = _CLAUSE_NAME.match(words)
         title = f"{number} {name[0] if name else ''}".strip()
         self.headed_rows(_BELOW_HEADINGS + depth, title, [f"{'  ' * depth}{number} {words}"])
+
+    def listed(self, heading: str, lines: Iterable[str]) -> None:
+        """Add the non-empty lines as a list under their own heading."""
+        for number, line in enumerate(filter(None, lines)):
+            if number == 0:
+                self.heading(1, heading)
+            self.line(f"- {line}")
+
+    def speaker_notes(self, lines: Iterable[str]) -> None:
+        if notes := "\n".join(filter(None, lines)):
+            self.paragraph(f"Notes:\n{notes}")
 
     def picture(self, read: Callable[[], bytes] | None, name: str = "") -> None:
         if read:
