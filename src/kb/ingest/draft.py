@@ -132,9 +132,8 @@ def draft_file(
     left_out = len(extracted.attachments) - len(attachments)
     extracted = with_line(replace(extracted, omitted=together(extracted.omitted, {"files": left_out})))
     name = title or extracted.title or Path(filename).stem[:MAX_TITLE]
-    header = with_aliases(name, extracted.aliases)
     embedder = embedder.current
-    passages = Chunker(embedder, checkpoint).split(extracted, header)
+    passages = Chunker(embedder, checkpoint).split(extracted, with_aliases(name, extracted.aliases))
     bounded = _bounded(passages, limits.index_bytes(size, is_part=is_part), limits.too_large_index)
     draft = _draft(doc_type, name, content_hash or _digest(path), bounded)
     if not draft.chunks:
