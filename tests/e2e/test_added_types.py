@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import sys
 import tomllib
 from importlib.metadata import EntryPoint
 
 import httpx2
 import pytest
+from fastmcp import Client
 
-from kb.formats.file_types import FORMATS
+from kb.api.file_types import FORMATS
 from kb.formats.registry import GROUP, OWN, load
-from tests.conftest import ROOT
+from tests.conftest import ALL_APPS, ROOT, without_settings
 from tests.docs.blocks import blocks
+from tests.support.eventually import SECONDS
+from tests.support.fork_server import run
 
 PAGE = ROOT / "docs/add-a-file-type.md"
 GAMES = """[Event "Reykjavik"]
@@ -22,14 +27,14 @@ GAMES = """[Event "Reykjavik"]
 
 1. d4 d5 2. c4 c6 {a quiet slav} 1/2-1/2
 """
-FORMAT = "from kb.formats.file_types import Format\n"
+FORMAT = "from kb.api.file_types import Format\n"
 LIST = FORMAT + "FORMATS = [Format({})]\n"
 READ = "def read(data):\n    {}\n"
 BROKEN = {
     "broken": ("import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_that_name'"),
     "ends": ("import sys; sys.exit('bye')", "SystemExit: bye"),
     "prints": ("print('prints'); 1 / 0", "ZeroDivisionError: division by zero"),
-    "lists_text": ("FORMATS = ['.abc']", "TypeError: it lists '.abc' instead of a kb.formats.file_types.Format"),
+    "lists_text": ("FORMATS = ['.abc']", "TypeError: it lists '.abc' instead of a kb.api.file_types.Format"),
     "without_list": ("", "AttributeError: module 'without_list' has no attribute 'FORMATS'"),
     "claims": (LIST.format("'mine', 'my notes', 'claims', ('.abc', '.md')"), "ValueError: files that end in .md are already read as Markdown"),
     "claims_markup": (LIST.format("'mine', 'my notes', 'claims', ('.org',)"), "ValueError: files that end in .org are already read as a text"),
@@ -83,7 +88,7 @@ def server(start_server, tmp_path_factory):
         install(folder, name, f"{name}:FORMATS", **{name: code})
     for name, (listed, _) in READERS.items():
         install(folder, name, f"{name}:FORMATS", **{name: LIST.format(listed) + CODE.get(name, "")})
-    with start_server(tmp_path_factory.mktemp("added"), PYTHONPATH=str(folder), KB_LOG_LEVEL="info") as running:
+    with start_server(tmp_path_factory.mktemp("added"), PYTHONPATH=str(folder), KB_APPS=ALL_APPS) as running:
         yield running
 
 
@@ -91,6 +96,17 @@ def server(start_server, tmp_path_factory):
 def engine(server):
     with httpx2.Client(base_url=f"{server.url}/api/v1") as client:
         yield client
+
+
+@pytest.fixture
+def kb(server, tmp_path):
+    """The command line, in an environment without the packages."""
+    environment = without_settings() | {"HOME": str(tmp_path), "KB_ENGINE_URL": server.url}
+
+    def run_kb(*words, **more):
+        return run([sys.executable, "-m", "kb_cli.main", *words], env=environment | more, timeout=SECONDS)
+
+    return run_kb
 
 
 def add(engine, name, content):
@@ -103,6 +119,23 @@ def test_a_file_of_the_type_on_the_page_is_found_under_its_heading(engine):
     assert (job["status"], document["doc_type"]) == ("done", "pgn")
     [found] = engine.post("search", json={"query": "quiet slav", "doc_type": "pgn"}).json()["results"]
     assert found["place"]["heading"] == ["Carlsen, Magnus - Kasparov, Garry, Reykjavik"]
+
+
+def test_the_command_line_takes_the_type_and_refuses_one_that_the_engine_does_not_know(engine, kb):
+    job, _ = add(engine, "late.pgn", GAMES.encode())
+    assert json.loads(kb("list", "--type", "pgn", "--json").stdout)["documents"][-1]["id"] == job["document_id"]
+    shown = kb("search", "slav", "--type", "png")
+    assert (shown.returncode, shown.stderr) == (2, "kb: --type: 'png' is not a document type; the closest is 'pgn'.\n")
+    completed = kb(_KB_COMPLETE="complete_bash", COMP_WORDS="kb list --type pg", COMP_CWORD="3")
+    assert completed.stdout.split() == ["pgn"]
+
+
+async def test_agents_may_write_the_type_in_their_own_way(engine, server):
+    add(engine, "agents.pgn", GAMES.encode())
+    async with Client(f"{server.url}/mcp") as agent:
+        answer = await agent.call_tool("kb_search", {"query": "quiet slav", "doc_type": ".PGN"})
+    assert 'No type ".PGN" exists; kb used "pgn".' in answer.content[0].text
+    assert "Carlsen, Magnus" in answer.content[0].text
 
 
 def test_a_reader_of_binary_files_imports_its_modules_in_the_confined_process(engine):

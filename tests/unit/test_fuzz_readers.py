@@ -16,10 +16,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from kb.api.errors import Unreadable
 from kb.api.fields import DocumentsCursor, JobsCursor
+from kb.api.file_types import MARKUPS
 from kb.api.inline_tags import inline_tags
 from kb.formats.detect import detect
 from kb.formats.extract import extract
-from kb.formats.file_types import MARKUPS
 from kb.formats.readers.front_matter import front_matter
 from kb.formats.registry import FORMATS
 from kb.formats.text.extracted import Extracted, Section

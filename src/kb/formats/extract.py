@@ -7,12 +7,12 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import PurePath
 
+from kb.api import file_types
 from kb.api.errors import Unreadable
+from kb.api.file_types import IMAGE, MARKUPS
 from kb.api.omissions import together
-from kb.formats import file_types
 from kb.formats.containers.cms import signed_content
 from kb.formats.detect import detect
-from kb.formats.file_types import IMAGE, MARKUPS
 from kb.formats.registry import FORMATS
 from kb.formats.text.base64_data import without_embedded_bytes
 from kb.formats.text.encoding import as_utf8, clean, one_line

@@ -1,6 +1,6 @@
 """The file types with a reader, from all packages with an entry point in the group `kb.readers`.
 
-An entry point leads to a list of `kb.formats.file_types.Format`. If another package's list is broken, kb works without
+An entry point leads to a list of `kb.api.file_types.Format`. If another package's list is broken, kb works without
 it.
 """
 
@@ -14,14 +14,14 @@ from contextlib import redirect_stdout
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
+from kb.api import file_types
 from kb.api.fields import NOTE
-from kb.formats import file_types
-from kb.formats.file_types import MARKUPS, Format
+from kb.api.file_types import MARKUPS, Format
 
 logger = logging.getLogger(__name__)
 
 GROUP: Final = "kb.readers"
-OWN: Final = "kb.formats.file_types:FORMATS"
+OWN: Final = "kb.api.file_types:FORMATS"
 _DOC_TYPE: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _SUFFIX: Final = re.compile(r"\.[a-z0-9_+-]{1,20}")
 
@@ -55,7 +55,7 @@ def _with(formats: dict[str, Format], entry: EntryPoint) -> dict[str, Format]:
 def _check(format_: object, known: dict[str, Format]) -> None:
     """Refuse a format that does not follow the rules, or that another package reads already."""
     if not isinstance(format_, Format):
-        raise TypeError(f"it lists {format_!r} instead of a kb.formats.file_types.Format")
+        raise TypeError(f"it lists {format_!r} instead of a kb.api.file_types.Format")
     if not isinstance(format_.reader, str) or not _DOC_TYPE.fullmatch(format_.doc_type):
         raise ValueError(f"the name of a type, {format_.doc_type!r}, or of its reader, {format_.reader!r}, is invalid")
     if format_.doc_type in known or format_.doc_type == NOTE:
@@ -70,6 +70,7 @@ def _check(format_: object, known: dict[str, Format]) -> None:
 
 
 FORMATS: Final = load(entry_points(group=GROUP))
+DOC_TYPES: Final = frozenset({NOTE, *FORMATS})
 ADDED: Final = {
     suffix: format_.doc_type
     for format_ in FORMATS.values()

@@ -18,7 +18,6 @@ from kb.api.markdown_signs import embed_name, plain_line
 from kb.api.omissions import phrase, together
 from kb.embed.protocol import Embedder
 from kb.formats.readers.front_matter import fact_of, front_matter
-from kb.formats.registry import FORMATS
 from kb.formats.text.extracted import Attachment, Extracted
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
 from kb.lexical.document_names import with_aliases
@@ -29,7 +28,6 @@ from kb.store.rows import Chunk, Content, NewChunk, VectorSpace
 NOT_READ = "Not read: "
 """The beginning of a document's last line if parts of its file were not read."""
 
-DOC_TYPES = frozenset({NOTE, *FORMATS})
 TITLE_CHARS = 80
 """The maximum length of a title that kb makes of a note's first line."""
 

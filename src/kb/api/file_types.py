@@ -8,6 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+UNREADABLE: Final = {
+    "a picture": ("bmp", "gif", "heic", "ico", "jpeg", "jpg", "png", "psd", "tif", "tiff", "webp"),
+    "a sound recording": ("aac", "flac", "m4a", "mp3", "ogg", "opus", "wav", "wma"),
+    "a film": ("avi", "m4v", "mkv", "mov", "mp4", "mpeg", "mpg", "webm", "wmv"),
+    "a program": ("dll", "exe", "so"),
+    "an archive": ("7z", "bz2", "gz", "rar", "tar", "xz", "zip", "zst"),
+}
+"""Files without readable text: the suffixes of each kind."""
+
 IMAGE: Final = "image"
 _CODE: Final = (
     *(".ada", ".asm", ".awk", ".bash", ".bat", ".c", ".cc", ".cjs", ".clj", ".cljs", ".cmake", ".cmd", ".cpp", ".cs"),
@@ -78,6 +87,9 @@ FORMATS: Final = (
     _own("xlsx", "an Excel workbook", "spreadsheet", (".xlsx",)),
     _own("xml", "XML", "xml", (".xml", ".rss", ".atom", ".rdf"), is_text=True),
 )
+
+OWN_TYPES: Final = tuple(sorted(("note", *(each.doc_type for each in FORMATS))))
+"""The types of documents that kb has without other packages. The engine knows all (`kb.formats.registry`)."""
 
 MARKUPS: Final = {".org": "kb.formats.readers.org", **dict.fromkeys((".rst", ".rest"), "kb.formats.readers.rst")}
 """The readers of texts with their own heading syntax, by file name suffix."""
