@@ -66,18 +66,15 @@ class ExtractingSandbox(Sandbox):
         self.seconds = seconds
         self.folder = folder
         self.unconfined = unconfined
-        self._extractors_confined: list[Restriction] | None = None
+        self.extractors_confined: list[Restriction] | None = None
+        """The rights that commands lack as extractors; None without such extractors, or before the start."""
+
         self._is_started = False
         self._run: ExtractorRun | None = None
 
     @property
     def extracts(self) -> list[str]:
         return self.extractors.suffixes
-
-    @property
-    def extractors_confined(self) -> list[Restriction] | None:
-        """The rights that commands lack as extractors; None without such extractors, or before the start."""
-        return self._extractors_confined
 
     @property
     def is_extracting(self) -> bool:
@@ -96,15 +93,15 @@ class ExtractingSandbox(Sandbox):
 
     def _confine(self) -> None:
         """Find out how this system confines commands, if there are any."""
-        if self.extractors.has_command and self._extractors_confined is None:
+        if self.extractors.has_command and self.extractors_confined is None:
             try:
-                self._extractors_confined = confined_extractor(self.limits, self.folder)
+                self.extractors_confined = confined_extractor(self.limits, self.folder)
             except (OSError, subprocess.SubprocessError, ValueError):
                 logger.exception(
                     "could not find out how this system confines extractors; each extractor checks before it runs"
                 )
                 return
-            log_confinement(self._extractors_confined, unconfined=self.unconfined)
+            log_confinement(self.extractors_confined, unconfined=self.unconfined)
 
     def stop(self) -> None:
         super().stop()

@@ -80,10 +80,6 @@ class Limits:
         return f"reading it took more than {self.memory_mb} MiB of memory, the limit (KB_PARSE_MEMORY_MB)"
 
     @property
-    def too_much_text(self) -> str:
-        return f"it contains more than {self.output_mb} MiB of text, the limit"
-
-    @property
     def too_large_index(self) -> str:
         return (
             f"its text is far too long for a file of its size: in the database it would take more than 400 kB and"
@@ -99,7 +95,8 @@ class Limits:
         return min(self.output_mb * _MIB, int(self.index_bytes(size, is_part=is_part)) // 2)
 
     def too_many_characters(self, characters: int) -> str:
-        return self.too_much_text if characters == self.output_mb * _MIB else self.too_large_index
+        too_much_text = f"it contains more than {self.output_mb} MiB of text, the limit"
+        return too_much_text if characters == self.output_mb * _MIB else self.too_large_index
 
     def too_many_pages(self, pages: int) -> str:
         return f"it has {pages} pages; the limit is {self.pages}"
@@ -253,8 +250,7 @@ class _Process:
         self._files = 0
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         # Address space exceeds memory, so the limit is twice as high, and the monitor checks the real use. This limit
-        # stops
-        # growth too sudden for the monitor.
+        # stops growth too sudden for the monitor.
         address_space = 2 * limits.memory_mb * _MIB + 1024 * _MIB
         seconds = math.ceil(min(MAX_FILES * limits.seconds, _MAX_RLIMIT))
         self._process = subprocess.Popen(  # noqa: S603 - our own program
@@ -347,9 +343,7 @@ class _Process:
             logger.info("the parser has started; blocked: %s", ", ".join(confined) or "nothing on this system")
 
     def _exchange(self, file: BinaryIO, request: dict[str, Any], size: int, characters: int) -> tuple[str, Extracted]:
-        send(self._requests, request)
-        send_file(self._requests, file)
-        reply = self._reply(characters * _BYTES_A_CHARACTER + _MIB)
+        reply = self._reply(file, request, characters * _BYTES_A_CHARACTER + _MIB)
         if reply.get("out_of") == "output":
             raise Unreadable(self._limits.too_many_characters(characters))
         document = check(reply)
@@ -358,12 +352,12 @@ class _Process:
         return document.doc_type, unpack(document, blobs, characters, limits.own_tags, limits.tag_chars)
 
     def _exchange_page(self, file: BinaryIO, request: dict[str, Any]) -> bytes:
-        send(self._requests, request)
-        send_file(self._requests, file)
-        self._reply(_MIB)
+        self._reply(file, request, _MIB)
         return receive_bytes(self._replies, _LARGEST_PICTURE)
 
-    def _reply(self, limit: int) -> dict[str, Any]:
+    def _reply(self, file: BinaryIO, request: dict[str, Any], limit: int) -> dict[str, Any]:
+        send(self._requests, request)
+        send_file(self._requests, file)
         reply = receive(self._replies, limit)
         if "unreadable" in reply:
             raise _unreadable(reply)

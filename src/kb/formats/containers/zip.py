@@ -7,7 +7,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -114,10 +113,7 @@ class Archive:
         if not is_picture or name in self._pictures or self._zip.getinfo(name).file_size > MAX_PICTURE:
             return None
         self._pictures.add(name)
-        return partial(self._picture, name)
-
-    def _picture(self, name: str) -> bytes:
-        return self.read(name) or b""
+        return lambda: self.read(name) or b""
 
     def xml(self, name: str) -> etree._Element | None:
         data = self.read(name)

@@ -270,7 +270,11 @@ class _Writer:
 
     def _table(self, table: etree._Element) -> None:
         self._text.blank()
-        is_layout = any(self._is_layout(cell) for cell in table.iter("{*}tc"))
+        is_layout = any(  # a cell contains a part of the document instead of a value
+            name in {"tbl", "altChunk"} or (name == "p" and self._styles.level(child) is not None)
+            for cell in table.iter("{*}tc")
+            for name, child in _children(cell)
+        )
         rows = (child for name, child in _children(table) if name == "tr")
         shown: list[etree._Element] = []
         for row in (row for row in rows if row.find("{*}trPr/{*}del") is None):
@@ -285,13 +289,6 @@ class _Writer:
         for cell in shown:
             self._drawings(cell)
         self._text.blank()
-
-    def _is_layout(self, cell: etree._Element) -> bool:
-        """Return whether a cell contains a part of the document instead of a value."""
-        return any(
-            name in {"tbl", "altChunk"} or (name == "p" and self._styles.level(child) is not None)
-            for name, child in _children(cell)
-        )
 
     def _numbered(self, cell: etree._Element) -> Iterator[str]:
         """Yield the paragraphs of a cell with their numbers, which may be their only text."""

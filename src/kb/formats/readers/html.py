@@ -100,7 +100,8 @@ def read_markup(markup: str, frames: Sequence[str] = ()) -> Extracted:
 
 def decode_html(data: bytes) -> str:
     """Return the markup, decoded from its declared or detected encoding."""
-    return decode(data, _declared_encoding(data))
+    declared = _XML_ENCODING.search(data[:1024]) or _META_CHARSET.search(data[:4096])
+    return decode(data, declared[1].decode("ascii") if declared else None)
 
 
 def write_fragment(markup: str, text: TextBuilder, *, below: int) -> None:
@@ -118,11 +119,6 @@ def expanded(markup: str) -> str:
 def flat_text(markup: str) -> str:
     root = _parsed(markup)
     return _flat(root) if root is not None else ""
-
-
-def _declared_encoding(data: bytes) -> str | None:
-    match = _XML_ENCODING.search(data[:1024]) or _META_CHARSET.search(data[:4096])
-    return match[1].decode("ascii") if match else None
 
 
 def _most_attributes(markup: str) -> int:

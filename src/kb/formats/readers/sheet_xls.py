@@ -42,13 +42,8 @@ def xls_extras(ole: OleFileIO) -> Iterator[tuple[str, SheetExtras]]:
             extras = _extras(data, start) if version == _BIFF8 else _extras_of_five(data, start)
             extras.formulas = _uncomputed(data, start)
             yield sheet, extras
-    yield "", SheetExtras(left_out=Counter(objects=_objects(ole)))
-
-
-def _objects(ole: OleFileIO) -> int:
-    """Return the number of objects of other programs in a workbook, each in its own folder."""
-    folders = {path[0] for path in ole.listdir(streams=False, storages=True)}
-    return sum(folder.startswith(_OBJECT_STORAGE) for folder in folders)
+    folders = {path[0] for path in ole.listdir(streams=False, storages=True)}  # each object of another program has one
+    yield "", SheetExtras(left_out=Counter(objects=sum(folder.startswith(_OBJECT_STORAGE) for folder in folders)))
 
 
 def _uncomputed(data: bytes, start: int) -> int:
