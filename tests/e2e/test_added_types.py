@@ -47,10 +47,12 @@ BROKEN = {
 READERS = {
     "late": ("'late', 'late', 'late_reader', ('.late',)", "its reader late_reader cannot be used: ModuleNotFoundError: No module named 'late_reader'"),
     "idle": ("'idle', 'idle', 'idle', ('.idle',)", "its reader idle cannot be used: AttributeError: module 'idle' has no attribute 'read'"),
+    "lacks": ("'lacks', 'lacks', 'lacks', ('.lacks',)", "its reader cannot be used: ModuleNotFoundError: No module named 'nothing_of_that_name'"),
     "wrong": ("'wrong', 'wrong', 'wrong', ('.wrong',)", "its reader wrong returned no Extracted"),
     "fails": ("'fails', 'fails', 'fails', ('.fails',)", "the parser failed: ZeroDivisionError"),
 }  # fmt: skip
 CODE = {
+    "lacks": READ.format("import nothing_of_that_name"),
     "wrong": READ.format("return data"),
     "fails": READ.format("1 / 0"),
 }

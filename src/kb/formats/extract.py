@@ -13,7 +13,7 @@ from kb.api.file_types import IMAGE, MARKUPS
 from kb.api.omissions import together
 from kb.formats.containers.cms import signed_content
 from kb.formats.detect import detect
-from kb.formats.registry import FORMATS
+from kb.formats.registry import ADDED, FORMATS
 from kb.formats.text.base64_data import without_embedded_bytes
 from kb.formats.text.encoding import as_utf8, clean, one_line
 from kb.formats.text.extracted import MOST_FILES, NO_TEXT, Attachment, Extracted, attached_room
@@ -86,8 +86,9 @@ def _with_names(extracted: Extracted) -> Extracted:
 def _read(data: bytes, filename: str) -> tuple[str, Extracted]:
     if signed := signed_content(data):
         data, filename = signed, filename.removesuffix(".p7m")
+    suffix = PurePath(filename.lower()).suffix
     try:
-        doc_type, suffix = detect(data, filename), PurePath(filename.lower()).suffix
+        doc_type = detect(data, filename)
         read = reader(doc_type, suffix)
         if FORMATS[doc_type].is_text:
             data = without_embedded_bytes(as_utf8(data), " " if doc_type == "csv" else ", ")
@@ -95,8 +96,12 @@ def _read(data: bytes, filename: str) -> tuple[str, Extracted]:
         if not isinstance(extracted, Extracted):
             raise Unreadable(f"its reader {FORMATS[doc_type].reader} returned no Extracted")
         return doc_type, extracted
-    except (Unreadable, ImportError, MemoryError):
+    except (Unreadable, MemoryError):
         raise
+    except ImportError as error:
+        if suffix not in ADDED:
+            raise
+        raise Unreadable(f"its reader cannot be used: {type(error).__name__}: {error}") from error
     except Exception as error:
         raise Unreadable(f"the parser failed: {type(error).__name__}") from error
     except BaseException as error:
