@@ -71,7 +71,7 @@ class ClockStatus(Reply):
 class Status(Reply):
     """The engine's state: `documents` counts by doc_type, `languages` by language, `top_tags` by tag.
 
-    `doc_types` names the types that this engine knows, those of other packages too. `database_size` is in bytes.
+    `doc_types` names the types that this engine knows, also from other packages. `database_size` is in bytes.
     `precisions` counts the vectors computed in each precision, including vectors of deleted passages. `full_text` is
     the index that answers keyword searches. `replica` is null without replicas, and `clock` is null while kb trusts the
     machine's clock. `foreign` lists objects in the database that kb did not create, such as a trigger; such an object

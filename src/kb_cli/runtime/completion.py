@@ -29,7 +29,7 @@ def fetch_tags() -> list[str]:
 
 
 def complete_types(incomplete: str) -> list[str]:
-    """Return the document types with this prefix, also those that the engine has from other packages."""
+    """Return the document types with this prefix, also from other packages that the engine uses."""
     from kb_cli.runtime.engine_call import call
 
     try:
