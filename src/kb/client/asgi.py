@@ -6,7 +6,7 @@ import asyncio
 
 from starlette.types import ASGIApp, Message, Scope
 
-from kb.client.transport import BrokenOff, Request, Response
+from kb.client.transport import BrokenOff, Outgoing, Response
 
 
 class ASGITransport:
@@ -21,7 +21,7 @@ class ASGITransport:
         self._app = app
         self._client = (address, 0) if address else None
 
-    async def ask(self, request: Request, seconds: float) -> Response:
+    async def ask(self, request: Outgoing, seconds: float) -> Response:
         """Let the app answer. For the errors see `Transport`."""
         body, has_all, is_answered = iter(request.body), False, asyncio.Event()
         messages: list[Message] = []
@@ -50,7 +50,7 @@ class ASGITransport:
         """Do nothing: no connection is open."""
 
 
-def asgi_scope(request: Request) -> Scope:
+def asgi_scope(request: Outgoing) -> Scope:
     """Return the request as a server passes it to an app."""
     path, _, query = request.target.partition("?")
     headers = {"host": "localhost", **request.headers}
