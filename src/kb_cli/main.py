@@ -22,7 +22,7 @@ from kb_cli.runtime import exit_codes
 from kb_cli.runtime.config import selected_profile
 from kb_cli.runtime.convert import build_command
 from kb_cli.runtime.error_wording import rephrase
-from kb_cli.runtime.options import Profile, nearest
+from kb_cli.runtime.options import Profile, nearest, option
 from kb_cli.runtime.output import print_error, print_line
 
 LONG_OPTION: Final = re.compile(r"--[a-z][a-z-]*(=\S*)?")
@@ -216,7 +216,7 @@ def print_version(value: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", "-V", callback=print_version, is_eager=True, help="Print the version.")
+        bool, option("--version -V", "Print the version.", callback=print_version, is_eager=True)
     ] = False,
     profile: Profile = None,
 ) -> None:

@@ -7,13 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
-import typer
-
 from kb.api.errors import KbError
 from kb.api.stream_safe import composed
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call_async
-from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, split_tags
+from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, argument, option, split_tags
 from kb_cli.runtime.source_paths import absolute
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_item import FileItem
@@ -32,33 +30,30 @@ if TYPE_CHECKING:
 def add(
     paths: Annotated[
         list[str],
-        typer.Argument(
-            metavar="PATHS", help="Files, folders, patterns such as '*.pdf', or web addresses; - reads standard input."
-        ),
+        argument("PATHS", "Files, folders, patterns such as '*.pdf', or web addresses; - reads standard input."),
     ],
     tags: Tags = None,
     title: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="The title of a single file or page, instead of the one in its content."),
+        option("--title TEXT", "The title of a single file or page, instead of the one in its content."),
     ] = None,
     exclude: Exclude = None,
     follow_links: FollowLinks = False,
     source_path: Annotated[
         str | None,
-        typer.Option(
-            metavar="PATH",
-            help="The source path of a single file in the knowledge base, instead of its path on the disk.",
+        option(
+            "--source-path PATH",
+            "The source path of a single file in the knowledge base, instead of its path on the disk.",
         ),
     ] = None,
     zip_names: Annotated[
         str | None,
-        typer.Option(
-            "--zip-names",
-            metavar="CODE_PAGE",
-            help="The code page of file names in an archive, such as gbk, cp866 or cp932, if kb guesses it wrong.",
+        option(
+            "--zip-names CODE_PAGE",
+            "The code page of file names in an archive, such as gbk, cp866 or cp932, if kb guesses it wrong.",
         ),
     ] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Keep all of a web page, including menus.")] = False,
+    whole: Annotated[bool, option("--whole", "Keep all of a web page, including menus.")] = False,
     wait: Wait = False,
     json: Json = False,
 ) -> int:

@@ -2,14 +2,12 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from kb.api.errors import Invalid
 from kb.api.inline_tags import inline_tags
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.editor import edit_text
 from kb_cli.runtime.engine_call import call, call_async
-from kb_cli.runtime.options import Json, Tags, Text, Wait, read_text, split_tags
+from kb_cli.runtime.options import Json, Tags, Text, Wait, option, read_text, split_tags
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -17,34 +15,29 @@ if TYPE_CHECKING:
 
 def addnote(
     text: Text = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title, instead of the first line.")] = None,
+    title: Annotated[str | None, option("--title TEXT", "The title, instead of the first line.")] = None,
     tags: Tags = None,
     source_path: Annotated[
         str | None,
-        typer.Option(
-            metavar="PATH",
-            help="A path for the note, such as plans/roof; a new note with this path replaces the text of the old one.",
+        option(
+            "--source-path PATH",
+            "A path for the note, such as plans/roof; a new note with this path replaces the text of the old one.",
         ),
     ] = None,
     thread: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="A group of related notes, such as trip-2026; their text helps searches to find this note.",
+        option(
+            "--thread NAME", "A group of related notes, such as trip-2026; their text helps searches to find this note."
         ),
     ] = None,
-    source: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The origin: a web address, a book, a person.")
-    ] = None,
+    source: Annotated[str | None, option("--source TEXT", "The origin: a web address, a book, a person.")] = None,
     replaces: Annotated[
         int | None,
-        typer.Option(metavar="ID", min=1, help="The note that this one replaces; kb ranks it below this one."),
+        option("--replaces ID", "The note that this one replaces; kb ranks it below this one.", min=1),
     ] = None,
     if_new: Annotated[
         bool,
-        typer.Option(
-            "--if-new", help="Store nothing if a note says the same, perhaps in other words; print that note."
-        ),
+        option("--if-new", "Store nothing if a note says the same, perhaps in other words; print that note."),
     ] = False,
     wait: Wait = False,
     json: Json = False,

@@ -2,11 +2,9 @@
 
 from typing import Annotated
 
-import typer
-
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import Json, option
 
 COLUMNS: output.Columns = {
     "ID": "id",
@@ -20,7 +18,7 @@ COLUMNS: output.Columns = {
 
 
 def bin_(
-    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of documents.")] = 50,
+    limit: Annotated[int, option("-n N", "The maximum number of documents.", min=1)] = 50,
     json: Json = False,
 ) -> None:
     """List the documents in the bin, the last deleted first."""

@@ -2,12 +2,10 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from kb_cli.runtime import output
 from kb_cli.runtime.config import SECRETS, config_path, load_config
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import Json, option
 
 MASK = "••••"
 SHOWN_CHARACTERS = 2
@@ -16,7 +14,7 @@ MIN_SHOWN_LENGTH = 12
 
 def config(
     engine: Annotated[
-        bool, typer.Option("--engine", help="Show the settings of the engine; this needs a key with the right admin.")
+        bool, option("--engine", "Show the settings of the engine; this needs a key with the right admin.")
     ] = False,
     json: Json = False,
 ) -> None:

@@ -11,7 +11,7 @@ from kb.folders.disk_view import find_file
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call, call_for_each
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Ids, Json, Why
+from kb_cli.runtime.options import Ids, Json, Why, option
 from kb_cli.sync.folder_names import FolderNames, fetch_names
 
 if TYPE_CHECKING:
@@ -20,14 +20,10 @@ if TYPE_CHECKING:
 
 def delete(
     ids: Ids,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask for confirmation (required in scripts).")
-    ] = False,
-    purge: Annotated[
-        bool, typer.Option("--purge", help="Delete permanently, with all versions, even from the bin.")
-    ] = False,
+    yes: Annotated[bool, option("--yes -y", "Do not ask for confirmation (required in scripts).")] = False,
+    purge: Annotated[bool, option("--purge", "Delete permanently, with all versions, even from the bin.")] = False,
     leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Make 'kb sync' skip the file from now on; it stays on the disk.")
+        bool, option("--leave-out", "Make 'kb sync' skip the file from now on; it stays on the disk.")
     ] = False,
     why: Why = None,
     json: Json = False,

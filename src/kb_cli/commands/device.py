@@ -2,19 +2,16 @@
 
 from typing import Annotated
 
-import typer
-
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_parts import data_settings, require
+from kb_cli.runtime.options import option
 
 SECONDS = 10
 
 
 def device(
-    seconds: Annotated[
-        int, typer.Option("--seconds", metavar="N", min=0, help="How many seconds to measure.")
-    ] = SECONDS,
-    json: Annotated[bool, typer.Option("--json", help="Print only JSON.")] = False,
+    seconds: Annotated[int, option("--seconds N", "How many seconds to measure.", min=0)] = SECONDS,
+    json: Annotated[bool, option("--json", "Print only JSON.")] = False,
 ) -> None:
     """Show the device that runs the model, and measure its speed.
 

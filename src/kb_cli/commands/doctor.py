@@ -3,22 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-import typer
-
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_parts import data_settings, require
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import Json, option
 from kb_cli.runtime.progress import status_line
 
 
 def doctor(
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Repair the faults that kb can repair; stop the engine first.")
-    ] = False,
-    fix: Annotated[bool, typer.Option("--fix", hidden=True)] = False,
+    repair: Annotated[bool, option("--repair", "Repair the faults that kb can repair; stop the engine first.")] = False,
+    fix: Annotated[bool, option("--fix", "", hidden=True)] = False,
     accept_clock: Annotated[
         bool,
-        typer.Option("--accept-clock", help="Confirm that the machine's clock is right after kb reported a jump."),
+        option("--accept-clock", "Confirm that the machine's clock is right after kb reported a jump."),
     ] = False,
     json: Json = False,
 ) -> int:

@@ -2,19 +2,17 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from kb.api.duplicate_words import describe_shared
 from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call_async
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import Json, option
 
 NONE = "no duplicates"
 
 
 def duplicates(
-    near: Annotated[bool, typer.Option("--near", help="List documents with nearly the same text.")] = False,
+    near: Annotated[bool, option("--near", "List documents with nearly the same text.")] = False,
     json: Json = False,
 ) -> int:
     """List documents with the same content or nearly the same text.

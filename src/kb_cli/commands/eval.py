@@ -6,14 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from kb_cli.evaluation.measures import mean
 from kb_cli.evaluation.questions import read_questions
 from kb_cli.evaluation.run import MODES, PASSAGES, ask, drawn
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import Json, argument, option
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -26,20 +24,14 @@ Run = dict[str, list[dict[str, Any]]]
 def eval_(
     questions: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="A YAML file with questions, or a folder in BEIR format.", exists=True),
+        argument("FILE", "A YAML file with questions, or a folder in BEIR format.", exists=True),
     ],
     compare: Annotated[
         Path | None,
-        typer.Option(
-            "--compare", metavar="JSON", help="The saved output of an earlier --json.", exists=True, dir_okay=False
-        ),
+        option("--compare JSON", "The saved output of an earlier --json.", exists=True, dir_okay=False),
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="SVG", help="Write a chart of nDCG@10 to this file.")
-    ] = None,
-    worst: Annotated[
-        int, typer.Option("--worst", metavar="N", min=0, help="How many of the worst questions to list.")
-    ] = 5,
+    plot: Annotated[Path | None, option("--plot SVG", "Write a chart of nDCG@10 to this file.")] = None,
+    worst: Annotated[int, option("--worst N", "How many of the worst questions to list.", min=0)] = 5,
     json: Json = False,
 ) -> int:
     """Measure search quality with questions and known answers.

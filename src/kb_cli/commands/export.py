@@ -3,20 +3,19 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_parts import require
+from kb_cli.runtime.options import argument, option
 from kb_cli.runtime.progress import status_line
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder, such as ~/kb-export.")],
+    folder: Annotated[Path, argument("DIR", "A new or empty folder, such as ~/kb-export.")],
     plain: Annotated[
-        bool, typer.Option("--plain", help="Write notes as Markdown with front matter, and files in their folders.")
+        bool, option("--plain", "Write notes as Markdown with front matter, and files in their folders.")
     ] = False,
     vectors: Annotated[
-        bool, typer.Option("--vectors", help="Also export vectors, so that an import need not compute them.")
+        bool, option("--vectors", "Also export vectors, so that an import need not compute them.")
     ] = False,
 ) -> int:
     """Export everything, for 'kb import' or other programs.

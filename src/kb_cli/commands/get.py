@@ -4,13 +4,11 @@ from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from kb.api.errors import NotFound
 from kb.api.omissions import phrase
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import STDIN, Json
+from kb_cli.runtime.options import STDIN, Json, argument, option
 from kb_cli.runtime.source_paths import to_source_path
 from kb_cli.sync.folder_names import fetch_names
 
@@ -19,27 +17,17 @@ if TYPE_CHECKING:
 
 
 def get(
-    document_id: Annotated[
-        int | None, typer.Argument(metavar="ID", min=1, help="The document's id, as 'kb list' shows it.")
-    ] = None,
+    document_id: Annotated[int | None, argument("ID", "The document's id, as 'kb list' shows it.", min=1)] = None,
     path: Annotated[
         str | None,
-        typer.Option(
-            "--path", metavar="SOURCE_PATH", help="The source path or file of the document, instead of its id."
-        ),
+        option("--path SOURCE_PATH", "The source path or file of the document, instead of its id."),
     ] = None,
-    text: Annotated[bool, typer.Option("--text", help="Print only the text, unchanged.")] = False,
+    text: Annotated[bool, option("--text", "Print only the text, unchanged.")] = False,
     file: Annotated[
         Path | None,
-        typer.Option(
-            "--file",
-            metavar="FILE",
-            help="Save the document's file here: a new file, a folder, or - for standard output.",
-        ),
+        option("--file FILE", "Save the document's file here: a new file, a folder, or - for standard output."),
     ] = None,
-    version: Annotated[
-        int | None, typer.Option("--version", metavar="N", min=1, help="Show version N, as 'kb history' numbers it.")
-    ] = None,
+    version: Annotated[int | None, option("--version N", "Show version N, as 'kb history' numbers it.", min=1)] = None,
     json: Json = False,
 ) -> None:
     """Show a document and its text."""

@@ -3,19 +3,16 @@
 import http.client
 from typing import Annotated
 
-import typer
-
 from kb.api.errors import EngineUnreachable, Unavailable
+from kb_cli.runtime.options import option
 from kb_cli.runtime.output import print_line
 
 TIMEOUT = 5
 
 
 def healthcheck(
-    host: Annotated[
-        str, typer.Option(metavar="HOST", envvar="KB_HOST", help="The address of the server.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="PORT", envvar="KB_PORT", help="The port of the server.")] = 8000,
+    host: Annotated[str, option("--host HOST", "The address of the server.", envvar="KB_HOST")] = "127.0.0.1",
+    port: Annotated[int, option("--port PORT", "The port of the server.", envvar="KB_PORT")] = 8000,
 ) -> None:
     """Check whether the server on this machine is ready."""
     connection = http.client.HTTPConnection(host.strip("[]"), port, timeout=TIMEOUT)

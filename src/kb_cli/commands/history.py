@@ -2,17 +2,13 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Id, Json, Why
+from kb_cli.runtime.options import Id, Json, Why, argument, option
 from kb_cli.runtime.terminal_styles import GREEN, PLAIN, Style, Styled
 
-Number = Annotated[
-    int, typer.Argument(metavar="VERSION", min=1, help="The number of the version, as 'kb history' shows it.")
-]
+Number = Annotated[int, argument("VERSION", "The number of the version, as 'kb history' shows it.", min=1)]
 MARKS = {"equal": PLAIN, "delete": Style((9, 31)), "insert": GREEN}
 SIGNS = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}")}
 """The same signs as in `git diff --word-diff`."""
@@ -33,10 +29,10 @@ def history(
     document_id: Id,
     version: Annotated[
         int | None,
-        typer.Argument(metavar="VERSION", min=1, help="The number of a version, to show its text.", show_default=False),
+        argument("VERSION", "The number of a version, to show its text.", min=1, show_default=False),
     ] = None,
-    diff: Annotated[bool, typer.Option("--diff", help="Show the changes since VERSION, word by word.")] = False,
-    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of versions.")] = 50,
+    diff: Annotated[bool, option("--diff", "Show the changes since VERSION, word by word.")] = False,
+    limit: Annotated[int, option("-n N", "The maximum number of versions.", min=1)] = 50,
     json: Json = False,
 ) -> None:
     """List the versions of a document, newest first.

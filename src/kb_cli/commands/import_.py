@@ -3,15 +3,14 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_parts import data_settings, require
+from kb_cli.runtime.options import argument
 from kb_cli.runtime.progress import status_line
 
 
 def import_(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that 'kb export' wrote.")],
+    folder: Annotated[Path, argument("DIR", "A folder that 'kb export' wrote.")],
 ) -> None:
     """Import an export into KB_DATA_DIR or KB_DATABASE_URL.
 

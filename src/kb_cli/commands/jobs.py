@@ -3,15 +3,13 @@
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
 from kb.api.errors import NotFound
 from kb.api.job_errors import remedy_for
 from kb.api.omissions import phrase
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.engine_call import call, call_async, report_each
-from kb_cli.runtime.options import HOW_TO_ADD, Json
+from kb_cli.runtime.options import HOW_TO_ADD, Json, argument, option
 from kb_cli.runtime.progress import status_line
 
 if TYPE_CHECKING:
@@ -28,20 +26,18 @@ Status = Literal["queued", "running", "done", "failed"]
 def jobs(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="ID | retry ID | drop ID | dismiss [ID]",
-            help="A job's number, or an action and the numbers of jobs.",
-            autocompletion=complete_actions(RETRY, DROP, DISMISS),
+        argument(
+            "ID | retry ID | drop ID | dismiss [ID]",
+            "A job's number, or an action and the numbers of jobs.",
+            complete=complete_actions(RETRY, DROP, DISMISS),
         ),
     ] = None,
     status: Annotated[
         Status | None,
-        typer.Option(metavar="STATE", help="Only jobs in this state: queued, running, done or failed."),
+        option("--status STATE", "Only jobs in this state: queued, running, done or failed."),
     ] = None,
-    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of jobs.")] = 20,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Print each job when it ends, until all jobs have ended.")
-    ] = False,
+    limit: Annotated[int, option("-n N", "The maximum number of jobs.", min=1)] = 20,
+    follow: Annotated[bool, option("--follow -f", "Print each job when it ends, until all jobs have ended.")] = False,
     json: Json = False,
 ) -> int:
     """Show the jobs that add files and notes, newest first.

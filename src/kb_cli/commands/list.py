@@ -3,11 +3,9 @@
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import EMPTY, FilterOptions, IdsOnly, Json, explain_nothing, with_filters
+from kb_cli.runtime.options import EMPTY, FilterOptions, IdsOnly, Json, explain_nothing, option, with_filters
 
 if TYPE_CHECKING:
     from kb.client.client import EngineClient
@@ -17,12 +15,10 @@ if TYPE_CHECKING:
 def list_(
     *,
     filters: FilterOptions,
-    oldest: Annotated[
-        bool, typer.Option("--oldest", help="Show documents in the order in which they were added.")
-    ] = False,
-    recent: Annotated[bool, typer.Option("--recent", hidden=True, help="The default order.")] = False,
-    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of documents.")] = 50,
-    everything: Annotated[bool, typer.Option("--all", help="List all documents, without a maximum.")] = False,
+    oldest: Annotated[bool, option("--oldest", "Show documents in the order in which they were added.")] = False,
+    recent: Annotated[bool, option("--recent", "The default order.", hidden=True)] = False,
+    limit: Annotated[int, option("-n N", "The maximum number of documents.", min=1)] = 50,
+    everything: Annotated[bool, option("--all", "List all documents, without a maximum.")] = False,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> None:

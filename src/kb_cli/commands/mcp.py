@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
 
-import typer
-
 from kb_cli.agents.client_config import merge
 from kb_cli.agents.plugin import write_plugin
 from kb_cli.runtime import output
 from kb_cli.runtime.config import key_headers, load_config
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.files import back_up, own_settings, program, replace_file
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import Json, argument, option
 from kb_cli.stdio_bridge import LOOPBACK
 
 NAME = "kb"
@@ -44,30 +42,18 @@ def complete_clients(incomplete: str) -> list[str]:
 def mcp(
     client: Annotated[
         str | None,
-        typer.Argument(
-            metavar="CLIENT",
-            help="The client, such as cursor; without it, kb prints all.",
-            autocompletion=complete_clients,
-        ),
+        argument("CLIENT", "The client, such as cursor; without it, kb prints all.", complete=complete_clients),
     ] = None,
     write: Annotated[
         bool,
-        typer.Option(
-            "--write", help="Add kb to the client's own file. kb keeps its other settings and makes a backup."
-        ),
+        option("--write", "Add kb to the client's own file. kb keeps its other settings and makes a backup."),
     ] = False,
     plugin: Annotated[
         Path | None,
-        typer.Option(
-            "--plugin",
-            metavar="DIR",
-            help="Write a plug-in to this folder: a skill, and a brief at each start of the client.",
-        ),
+        option("--plugin DIR", "Write a plug-in to this folder: a skill, and a brief at each start of the client."),
     ] = None,
-    capture: Annotated[
-        bool, typer.Option("--capture", help="With --plugin: save each session as a note when it ends.")
-    ] = False,
-    collections: Annotated[bool, typer.Option("--collections", help="Use the MCP endpoint with collections.")] = False,
+    capture: Annotated[bool, option("--capture", "With --plugin: save each session as a note when it ends.")] = False,
+    collections: Annotated[bool, option("--collections", "Use the MCP endpoint with collections.")] = False,
     json: Json = False,
 ) -> None:
     """Print the configuration that connects an MCP client to kb.

@@ -3,17 +3,16 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_parts import EXTRAS, require
+from kb_cli.runtime.options import argument
 
 
 def model(
-    action: Annotated[Literal["export"], typer.Argument(metavar="export", help="The action.")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The folder of a model, or its name on huggingface.co.")],
+    action: Annotated[Literal["export"], argument("export", "The action.")],
+    name: Annotated[str, argument("NAME", "The folder of a model, or its name on huggingface.co.")],
     folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="The folder to write, instead of exported/ in KB_DATA_DIR.")
+        Path | None, argument("FOLDER", "The folder to write, instead of exported/ in KB_DATA_DIR.")
     ] = None,
 ) -> None:
     """Convert a sentence-transformers model for the engine.

@@ -2,27 +2,22 @@
 
 from typing import Annotated
 
-import typer
-
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.last_search import recall
 from kb_cli.runtime.open_files import open_source
+from kb_cli.runtime.options import argument, option
 from kb_cli.sync.folder_names import local_place
 
 
 def open_(
-    document_id: Annotated[
-        int | None, typer.Argument(metavar="ID", min=1, help="The document's id, as 'kb list' shows it.")
-    ] = None,
+    document_id: Annotated[int | None, argument("ID", "The document's id, as 'kb list' shows it.", min=1)] = None,
     hit: Annotated[
         int | None,
-        typer.Option("-n", "--hit", metavar="N", min=1, help="Open result N of the last search in a terminal."),
+        option("-n --hit N", "Open result N of the last search in a terminal.", min=1),
     ] = None,
-    line: Annotated[
-        int | None, typer.Option("--line", metavar="N", min=1, help="Open a text at this line, in an editor.")
-    ] = None,
-    page: Annotated[int | None, typer.Option("--page", metavar="N", min=1, help="Open a PDF at this page.")] = None,
+    line: Annotated[int | None, option("--line N", "Open a text at this line, in an editor.", min=1)] = None,
+    page: Annotated[int | None, option("--page N", "Open a PDF at this page.", min=1)] = None,
 ) -> None:
     """Open the file or web page that a document came from.
 

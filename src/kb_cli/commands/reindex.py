@@ -2,16 +2,15 @@
 
 from typing import Annotated
 
-import typer
-
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_parts import data_settings, require
+from kb_cli.runtime.options import option
 from kb_cli.runtime.progress import status_line
 
 
 def reindex(
     vectors: Annotated[
-        bool, typer.Option("--vectors", help="Also compute all vectors again, with the model in the settings.")
+        bool, option("--vectors", "Also compute all vectors again, with the model in the settings.")
     ] = False,
 ) -> None:
     """Rebuild the database in KB_DATA_DIR from the texts in it.

@@ -3,19 +3,17 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kb_cli.commands.backup import restore_backup
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import report_each
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Json, Why
+from kb_cli.runtime.options import Json, Why, argument, option
 
 
 def restore(
-    what: Annotated[list[str], typer.Argument(metavar="ID", help="One or more document ids, as 'kb bin' shows them.")],
+    what: Annotated[list[str], argument("ID", "One or more document ids, as 'kb bin' shows them.")],
     why: Why = None,
-    unsealed: Annotated[bool, typer.Option("--unsealed", hidden=True)] = False,
+    unsealed: Annotated[bool, option("--unsealed", "", hidden=True)] = False,
     json: Json = False,
 ) -> int:
     """Restore documents from the bin. 'kb backup restore' restores a backup.

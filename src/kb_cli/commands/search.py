@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Annotated, Any
 
-import typer
-
 from kb.api.errors import Invalid
 from kb.api.markdown_signs import MARKDOWN, replacements
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.last_search import highlight_line, remember
 from kb_cli.runtime.open_files import open_source
-from kb_cli.runtime.options import EMPTY, FilterOptions, IdsOnly, Json, explain_nothing, with_filters
+from kb_cli.runtime.options import EMPTY, FilterOptions, IdsOnly, Json, argument, explain_nothing, option, with_filters
 from kb_cli.runtime.terminal_styles import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
 from kb_cli.sync.folder_names import local_place
 
@@ -30,19 +28,17 @@ MOST_COPIES = 3
 
 @with_filters
 def search(
-    query: Annotated[list[str], typer.Argument(metavar="QUERY", help="Words or a question.")],
-    top: Annotated[int, typer.Option("-n", "--top", metavar="N", min=1, help="The maximum number of passages.")] = 10,
+    query: Annotated[list[str], argument("QUERY", "Words or a question.")],
+    top: Annotated[int, option("-n --top N", "The maximum number of passages.", min=1)] = 10,
     *,
     filters: FilterOptions,
-    documents: Annotated[
-        bool, typer.Option("--documents", help="Show each document only once, with its best passage.")
-    ] = False,
-    newest: Annotated[bool, typer.Option("--newest", help="Sort the results by date, newest first.")] = False,
-    fts_only: Annotated[bool, typer.Option("--fts-only", help="Search only by words (keyword search).")] = False,
-    vec_only: Annotated[bool, typer.Option("--vec-only", help="Search only by meaning (semantic search).")] = False,
-    exact: Annotated[bool, typer.Option("--exact", help="Compare all vectors: slower, but misses no match.")] = False,
-    open_: Annotated[bool, typer.Option("--open", help="Open the file or web page of the best result.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Show how kb computed each score.")] = False,
+    documents: Annotated[bool, option("--documents", "Show each document only once, with its best passage.")] = False,
+    newest: Annotated[bool, option("--newest", "Sort the results by date, newest first.")] = False,
+    fts_only: Annotated[bool, option("--fts-only", "Search only by words (keyword search).")] = False,
+    vec_only: Annotated[bool, option("--vec-only", "Search only by meaning (semantic search).")] = False,
+    exact: Annotated[bool, option("--exact", "Compare all vectors: slower, but misses no match.")] = False,
+    open_: Annotated[bool, option("--open", "Open the file or web page of the best result.")] = False,
+    explain: Annotated[bool, option("--explain", "Show how kb computed each score.")] = False,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> int:

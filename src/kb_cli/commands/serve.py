@@ -7,38 +7,35 @@ from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
-import typer
-
 from kb_cli.runtime.deadline import interrupt_start
 from kb_cli.runtime.engine_parts import EXTRAS
 from kb_cli.runtime.exit_codes import LocalError
+from kb_cli.runtime.options import option
 
 
 def serve(
     host: Annotated[
         str | None,
-        typer.Option(metavar="HOST", help="The address to listen on. [env var: KB_HOST; default: 127.0.0.1]"),
+        option("--host HOST", "The address to listen on. [env var: KB_HOST; default: 127.0.0.1]"),
     ] = None,
     port: Annotated[
-        int | None, typer.Option(metavar="PORT", help="The port to listen on. [env var: KB_PORT; default: 8000]")
+        int | None, option("--port PORT", "The port to listen on. [env var: KB_PORT; default: 8000]")
     ] = None,
     data_dir: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="The data folder. [env var: KB_DATA_DIR; default: ~/.local/share/kb]"),
+        option("--data-dir FOLDER", "The data folder. [env var: KB_DATA_DIR; default: ~/.local/share/kb]"),
     ] = None,
     notes: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="A folder with a Markdown file of each note. [env var: KB_NOTES_DIR]"),
+        option("--notes FOLDER", "A folder with a Markdown file of each note. [env var: KB_NOTES_DIR]"),
     ] = None,
     apps: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="The apps to serve. [env var: KB_APPS; default: api,mcp,metrics,web]"),
+        option("--apps A,B", "The apps to serve. [env var: KB_APPS; default: api,mcp,metrics,web]"),
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(
-            metavar="DEVICE", help="The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"
-        ),
+        option("--device DEVICE", "The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"),
     ] = None,
 ) -> None:
     """Start kb: engine, MCP endpoint, web interface and metrics.
@@ -71,20 +68,18 @@ def server() -> ModuleType:
 def worker(
     host: Annotated[
         str | None,
-        typer.Option(metavar="HOST", help="The address to listen on. [env var: KB_HOST; default: 127.0.0.1]"),
+        option("--host HOST", "The address to listen on. [env var: KB_HOST; default: 127.0.0.1]"),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(metavar="PORT", help="The port of probes and metrics. [env var: KB_PORT; default: a free port]"),
+        option("--port PORT", "The port of probes and metrics. [env var: KB_PORT; default: a free port]"),
     ] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="The worker's own data folder. [env var: KB_DATA_DIR]")
+        Path | None, option("--data-dir FOLDER", "The worker's own data folder. [env var: KB_DATA_DIR]")
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(
-            metavar="DEVICE", help="The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"
-        ),
+        option("--device DEVICE", "The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"),
     ] = None,
 ) -> None:
     """Process the queue of a PostgreSQL database.

@@ -11,12 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-import typer
-
 from kb.running_engine import data_folder, find_running
 from kb_cli.runtime import output
 from kb_cli.runtime.exit_codes import LocalError
 from kb_cli.runtime.files import back_up, own_settings, program, replace_file
+from kb_cli.runtime.options import argument, option
 
 UNIT: Final = "kb.service"
 LABEL: Final = "local.kb"
@@ -40,9 +39,9 @@ WantedBy=default.target
 def service(
     action: Annotated[
         Literal["install", "status", "stop", "uninstall"],
-        typer.Argument(metavar="install|status|stop|uninstall", help="The action; see above."),
+        argument("install|status|stop|uninstall", "The action; see above."),
     ],
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing on success.")] = False,
+    quiet: Annotated[bool, option("--quiet", "Print nothing on success.")] = False,
 ) -> int:
     """Run the engine in the background, starting at login.
 

@@ -2,17 +2,15 @@
 
 from typing import Annotated
 
-import typer
-
 from kb_cli.commands.search import print_results
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import Id, IdsOnly, Json
+from kb_cli.runtime.options import Id, IdsOnly, Json, option
 
 
 def similar(
     document_id: Id,
-    top: Annotated[int, typer.Option("-n", "--top", metavar="N", min=1, help="The maximum number of documents.")] = 10,
+    top: Annotated[int, option("-n --top N", "The maximum number of documents.", min=1)] = 10,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> int:

@@ -17,7 +17,18 @@ from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.config import load_config
 from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import DeleteMissing, Exclude, FolderName, FollowLinks, Json, Tags, TakeOver, split_tags
+from kb_cli.runtime.options import (
+    DeleteMissing,
+    Exclude,
+    FolderName,
+    FollowLinks,
+    Json,
+    Tags,
+    TakeOver,
+    argument,
+    option,
+    split_tags,
+)
 from kb_cli.runtime.source_paths import absolute
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
@@ -41,10 +52,10 @@ NO_PROGRAM = (
 def watch(
     words: Annotated[
         list[str],
-        typer.Argument(
-            metavar="add FOLDER | list | now [FOLDER] | remove FOLDER | run",
-            help="An action, and a folder or the name of a watched folder.",
-            autocompletion=complete_actions(ADD, LIST, NOW, REMOVE, RUN),
+        argument(
+            "add FOLDER | list | now [FOLDER] | remove FOLDER | run",
+            "An action, and a folder or the name of a watched folder.",
+            complete=complete_actions(ADD, LIST, NOW, REMOVE, RUN),
         ),
     ],
     tags: Tags = None,
@@ -53,11 +64,9 @@ def watch(
     delete: DeleteMissing = False,
     name: FolderName = None,
     take_over: TakeOver = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="With 'now': delete many documents at once, or all of a folder.")
-    ] = False,
+    yes: Annotated[bool, option("--yes -y", "With 'now': delete many documents at once, or all of a folder.")] = False,
     json: Json = False,
-    child: Annotated[bool, typer.Option("--child", hidden=True)] = False,
+    child: Annotated[bool, option("--child", "", hidden=True)] = False,
 ) -> int:
     """Keep folders in sync in the background.
 
