@@ -68,7 +68,6 @@ class Connections:
         return True
 
     def forget(self, connection: HttpProtocol) -> None:
-        """Remove a closed connection."""
         self.owing.pop(connection, None)
         self.sending.discard(connection)
         self.lagging.pop(connection, None)
@@ -112,7 +111,6 @@ class HttpProtocol(HttpToolsProtocol):
         self._all.owing[self] = self.loop.time()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Part of asyncio's protocol."""
         self._all.forget(self)
         super().connection_lost(exc)
 
@@ -162,12 +160,10 @@ class HttpProtocol(HttpToolsProtocol):
             self._all.owing[self] = self.loop.time()
 
     def pause_writing(self) -> None:
-        """Part of asyncio's protocol."""
         self._note_lag()
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """Part of asyncio's protocol."""
         self._all.lagging.pop(self, None)
         super().resume_writing()
 

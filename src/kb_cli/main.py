@@ -35,7 +35,7 @@ COMMAND_GROUPS: Final = {
         "updatenote": "kb_cli.commands.updatenote:updatenote",
         "notes": "kb_cli.commands.notes:notes",
         "search": "kb_cli.commands.search:search",
-        "similar": "kb_cli.commands.similar:similar",
+        "similar": "kb_cli.commands.search:similar",
         "duplicates": "kb_cli.commands.duplicates:duplicates",
         "links": "kb_cli.commands.links:links",
         "get": "kb_cli.commands.get:get",
@@ -49,7 +49,7 @@ COMMAND_GROUPS: Final = {
     "History": {
         "history": "kb_cli.commands.history:history",
         "revert": "kb_cli.commands.history:revert",
-        "restore": "kb_cli.commands.restore:restore",
+        "restore": "kb_cli.commands.bin:restore",
         "bin": "kb_cli.commands.bin:bin_",
         "undo": "kb_cli.commands.undo:undo",
         "audit": "kb_cli.commands.keys:audit",
@@ -59,9 +59,9 @@ COMMAND_GROUPS: Final = {
         "service": "kb_cli.commands.service:service",
         "worker": "kb_cli.commands.serve:worker",
         "status": "kb_cli.commands.status:status",
-        "stats": "kb_cli.commands.stats:stats",
+        "stats": "kb_cli.commands.status:stats",
         "config": "kb_cli.commands.config:config",
-        "device": "kb_cli.commands.device:device",
+        "device": "kb_cli.commands.model:device",
     },
     "Agents": {
         "mcp": "kb_cli.commands.mcp:mcp",
@@ -70,7 +70,7 @@ COMMAND_GROUPS: Final = {
     "Data and repair": {
         "backup": "kb_cli.commands.backup:backup",
         "export": "kb_cli.commands.export:export",
-        "import": "kb_cli.commands.import_:import_",
+        "import": "kb_cli.commands.export:import_",
         "doctor": "kb_cli.commands.doctor:doctor",
         "reindex": "kb_cli.commands.reindex:reindex",
         "reembed": "kb_cli.commands.reembed:reembed",
@@ -80,7 +80,7 @@ COMMAND_GROUPS: Final = {
     "For programs": {
         "stdio": "kb_cli.commands.stdio:stdio",
         "hook": "kb_cli.commands.hook:hook",
-        "healthcheck": "kb_cli.commands.healthcheck:healthcheck",
+        "healthcheck": "kb_cli.commands.serve:healthcheck",
     },
 }
 """The commands under the headings of the help, each with its function."""
@@ -139,11 +139,7 @@ class TextCommand(TyperCommand):
     ignore_unknown_options = True
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the base's type is not public
-        """Parse the arguments.
-
-        Raises:
-            UsageError: a word looks like a misspelt option.
-        """
+        """Parse the arguments."""
         options = {"--help", "-h"}.union(*(parameter.opts for parameter in self.params))
         for word in () if ctx.resilient_parsing else takewhile(lambda word: word != "--", args):
             if LONG_OPTION.fullmatch(word) and word.partition("=")[0] not in options:
@@ -173,11 +169,7 @@ class RootGroup(TyperGroup):
                 )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - the base's types are not public
-        """Return the command that the arguments name.
-
-        Raises:
-            UsageError: it does not exist; for a command of an earlier build, the message names the replacement.
-        """
+        """Return the command that the arguments name."""
         if hint := REMOVED.get(args[0]):
             raise exit_codes.UsageError(f"'kb {args[0]}' no longer exists. {hint}")
         return super().resolve_command(ctx, args)
@@ -198,16 +190,10 @@ def read_examples(name: str) -> str:
     return f"\b\nExamples:\n{lines}"
 
 
-app = typer.Typer(
-    cls=RootGroup,
-    help=HELP,
-    epilog=EPILOG,
-    rich_markup_mode=None,
-)
+app = typer.Typer(cls=RootGroup, help=HELP, epilog=EPILOG, rich_markup_mode=None)
 
 
 def print_version(value: bool) -> None:
-    """Print the version and exit."""
     if value:
         print_line(f"kb {__version__}")
         raise typer.Exit
@@ -220,7 +206,6 @@ def root(
     ] = False,
     profile: Profile = None,
 ) -> None:
-    """Handle the options that precede the command."""
     selected_profile.set(profile)
 
 
@@ -240,7 +225,6 @@ def main() -> None:
 
 
 def as_options(args: list[str]) -> list[str]:
-    """Return the arguments with options in place of `kb help`, `kb help COMMAND` and `kb version`."""
     if args[0] == "help":
         return [*args[1:], "--help"]
     return ["--version", *args[1:]] if args[0] == "version" else args
@@ -256,7 +240,6 @@ def open_streams() -> None:
 
 
 def open_devnull(mode: str) -> TextIO:
-    """Return a stream on the null device."""
     return cast("TextIO", Path(os.devnull).open(mode))
 
 
@@ -292,7 +275,6 @@ def end_line() -> None:
 
 
 def with_hint(error: typer.TyperException) -> str:
-    """Return the message of an error, with a reference to the help if the arguments are wrong."""
     message, context = error.format_message(), getattr(error, "ctx", None)
     if context is None:
         return message

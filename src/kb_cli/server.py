@@ -217,18 +217,13 @@ def announced(
 
 
 def local_address(listener: socket.socket) -> str:
-    """Return the address for clients on this machine."""
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - a wildcard only works for listening
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def refuse_open(settings: ServeSettings, chosen: Mapping[str, SubApp], environment: Mapping[str, str]) -> None:
-    """Refuse to serve an app without a key if others can connect or another key is set (requirement R-5).
-
-    Raises:
-        SettingError: an app has no key.
-    """
+    """Refuse to serve an app without a key if others can connect or another key is set (requirement R-5)."""
     if settings.allow_open:
         return
     guards = [variable(key) for app in {**APPS, **chosen}.values() for key in app.keys if is_set(key, environment)]
@@ -253,7 +248,6 @@ def is_set(key: str, environment: Mapping[str, str]) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to `host`."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -261,11 +255,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(settings: ServeSettings, folder: Path | None = None) -> socket.socket:
-    """Return a listening socket. Clients that connect before the apps have started wait.
-
-    Raises:
-        SettingError: the address does not belong to this machine, or its port is in use.
-    """
+    """Return a listening socket. Clients that connect before the apps have started wait."""
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         listener = socket.create_server((settings.host.strip("[]"), settings.port), family=family, backlog=2048)
@@ -360,7 +350,6 @@ class HttpServer(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop: accept no new connections, and close the open ones."""
         self._before_stop()
         await super().shutdown(sockets)
 

@@ -33,7 +33,6 @@ class LocalFiles:
         self._put = put
 
     def answers(self, message: Message) -> Iterator[Message]:
-        """Yield the responses to a message."""
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         arguments = params.get("arguments")

@@ -70,7 +70,6 @@ def asgi_scope(request: Outgoing) -> Scope:
 
 
 def read_response(messages: list[Message]) -> Response:
-    """Return the response in the app's messages."""
     start, *parts = messages
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
     return Response(start["status"], headers, b"".join(part.get("body", b"") for part in parts))

@@ -234,7 +234,6 @@ class EngineClient:
         return await self._call("PUT", "duplicates/dismissed", json=sent)
 
     async def iter_duplicates(self, kind: str) -> AsyncIterator[JSON]:
-        """Yield the pages of duplicates."""
         cursor = None
         while True:
             page = await self.duplicates(kind=kind, cursor=cursor)

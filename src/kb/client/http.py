@@ -51,7 +51,6 @@ class HTTPTransport:
             self._slots.release()
 
     async def close(self) -> None:
-        """Close every connection."""
         while self._idle:
             self._idle.pop().close()
 
@@ -101,11 +100,9 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether data can be sent."""
         return not self._transport.is_closing()
 
     def close(self) -> None:
-        """Close it, even during an exchange."""
         self._transport.abort()
 
     async def exchange(self, head: bytes, request: Outgoing, seconds: float) -> Response:

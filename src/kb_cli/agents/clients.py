@@ -38,7 +38,6 @@ class Client:
     without_file: str = ""
 
     def configuration(self, url: str, headers: Headers) -> str:
-        """Return the text that connects the client to this address."""
         if self.form != "json":
             return FORMS[self.form](url, headers)
         server = {name: value for name, value in self.json.items() if name not in ("table", "address")}
@@ -62,7 +61,6 @@ def to_client(*, file: str = "", folder: Mapping[str, str] | None = None, **tabl
 
 
 def settings_folder(unix: str, windows: str, macos: str = "") -> str:
-    """Return the settings folder of a client on this system."""
     if sys.platform == "win32":
         return f"{os.environ.get('APPDATA') or '~/AppData/Roaming'}/{windows}"
     if sys.platform == "darwin":
@@ -86,7 +84,6 @@ def with_headers(headers: Headers) -> dict[str, Any]:
 
 
 def claude_command(url: str, headers: Headers) -> str:
-    """Return the command that adds kb to Claude Code."""
     header = [part for name, value in headers.items() for part in ("--header", f"{name}: {value}")]
     return shlex.join(["claude", "mcp", "add", "--transport", "http", "--scope", "user", NAME, url, *header])
 
@@ -118,7 +115,6 @@ def vscode_config(url: str, headers: Headers) -> str:
 
 # Every JSON value is a YAML value.
 def continue_config(url: str, headers: Headers) -> str:
-    """Return YAML for a file of its own."""
     server = {"name": NAME, "type": "streamable-http", "url": url}
     options = {"requestOptions": {"headers": headers}} if headers else {}
     return f"name: {NAME}\nversion: 1.0.0\nschema: v1\nmcpServers:\n  - {json.dumps(server | options)}"

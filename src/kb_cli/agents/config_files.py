@@ -50,7 +50,6 @@ def merge(file: Path, text: str, addition: str) -> str:
 
 
 def _merged(before: object, additions: dict[str, Any]) -> dict[str, Any]:
-    """Return both tables merged recursively."""
     present = before or {}
     if not isinstance(present, dict):
         raise ValueError("a table is expected, but something else is in its place")

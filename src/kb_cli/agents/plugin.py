@@ -55,10 +55,7 @@ class ClientKind(NamedTuple):
 
 KINDS: Final = {
     "claude-code": ClientKind(
-        ".claude-plugin/plugin.json",
-        ".mcp.json",
-        "PreCompact",
-        install="claude --plugin-dir {folder}",
+        ".claude-plugin/plugin.json", ".mcp.json", "PreCompact", install="claude --plugin-dir {folder}"
     ),
     "gemini": ClientKind(
         "gemini-extension.json",
@@ -83,9 +80,6 @@ def write_plugin(client: str | None, folder: Path, server: Mapping[str, Any], *,
     """Write the plug-in folder of a client with the MCP servers `server`; return the command that installs it.
 
     With `captures`, each conversation is saved when it ends, not only before compaction.
-
-    Raises:
-        UsageError: the client does not support plug-ins, or the folder has other contents.
     """
     if client not in KINDS:
         raise UsageError(f"--plugin works with these clients: {', '.join(KINDS)}.")

@@ -5,10 +5,11 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import Annotated, BinaryIO
 
 from kb.api.errors import KbError
 from kb.api.stream_safe import composed
+from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call_async
 from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, argument, option, split_tags
@@ -23,9 +24,6 @@ from kb_cli.sync.upload import Uploader
 from kb_cli.sync.web_fetch import fetch, is_address, without_userinfo
 from kb_cli.sync.zip_archive import is_archive, unpacked
 
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
-
 
 def add(
     paths: Annotated[
@@ -34,8 +32,7 @@ def add(
     ],
     tags: Tags = None,
     title: Annotated[
-        str | None,
-        option("--title TEXT", "The title of a single file or page, instead of the one in its content."),
+        str | None, option("--title TEXT", "The title of a single file or page, instead of the one in its content.")
     ] = None,
     exclude: Exclude = None,
     follow_links: FollowLinks = False,
@@ -130,13 +127,9 @@ def without_left_out(items: list[FileItem], left_out: frozenset[str], selection:
 
 
 def add_files(items: list[FileItem], title: str | None, wait: bool, *, quiet: bool) -> None:
-    """Send the files that the engine does not have yet.
+    """Send the files that the engine does not have yet."""
 
-    Raises:
-        Interrupted: the user pressed Ctrl-C.
-    """
-
-    async def upload(client: "EngineClient") -> None:
+    async def upload(client: EngineClient) -> None:
         remote = await fetch_files(client, (item.source_path for item in items))
         uploader = Uploader(client, remote, await fetch_rejected(client), DigestCache(), title, quiet=quiet)
         await uploader.upload_all(items)
@@ -156,7 +149,7 @@ def add_stdin(item: FileItem, title: str | None, source_path: str | None, wait: 
     """Send standard input as a file; the engine detects its type from the content."""
     name = (source_path or "").rpartition("/")[2] or "standard input"
 
-    async def upload(client: "EngineClient") -> None:
+    async def upload(client: EngineClient) -> None:
         item.job = await client.add_file(name, content, tags=item.tags, title=title, source_path=source_path)
         if wait:
             item.finish(await client.wait_for_job(item.job["job_id"]))
@@ -172,16 +165,13 @@ def add_pages(addresses: list[str], items: list[FileItem], title: str | None, *,
     """Send the content of web addresses, and replace documents from the same address.
 
     An error of one address does not stop the others.
-
-    Raises:
-        UsageError: one of the addresses is a path, or several have one title.
     """
     if not all(map(is_address, addresses)):
         raise exit_codes.UsageError("'kb add' takes web addresses or files, not both. Run one command for each.")
     if len(items) > 1 and (title or len({item.source_path for item in items}) == 1):
         raise exit_codes.UsageError(f"--title and --source-path need a single page, but these are {len(items)}.")
 
-    async def upload(client: "EngineClient", item: FileItem, name: str, content: BinaryIO) -> None:
+    async def upload(client: EngineClient, item: FileItem, name: str, content: BinaryIO) -> None:
         item.job = await client.add_file(name, content, tags=item.tags, title=title, source_path=item.source_path)
         if wait:
             item.finish(await client.wait_for_job(item.job["job_id"]))
@@ -232,11 +222,7 @@ def add_archive(
 
 
 def check_code_page(code_page: str | None) -> None:
-    """Check a code page.
-
-    Raises:
-        UsageError: it does not exist.
-    """
+    """Check a code page."""
     try:
         b"a".decode(code_page or "utf-8")
     except LookupError:
@@ -244,7 +230,6 @@ def check_code_page(code_page: str | None) -> None:
 
 
 def report(items: list[FileItem], selection: FileSelection, wait: bool, json: bool) -> int:
-    """Print the results, and return the exit code."""
     new = [item for item in items if item.error and item.is_news]
     print_failures(new)
     if json:

@@ -26,8 +26,7 @@ def backup(
         ),
     ] = None,
     keep: Annotated[
-        int | None,
-        option("--keep N", "The number of backups to keep in DIR, instead of KB_BACKUP_KEEP.", min=1),
+        int | None, option("--keep N", "The number of backups to keep in DIR, instead of KB_BACKUP_KEEP.", min=1)
     ] = None,
     unsealed: Annotated[
         bool, option("--unsealed", "Restore a backup without a seal although KB_BACKUP_KEY is set.")
@@ -53,7 +52,6 @@ def backup(
 
 
 def make(settings: Any, path: Path, keep: int) -> int:  # noqa: ANN401 - the engine's
-    """Make a backup, and return the exit code."""
     with status_line(quiet=False) as show_status:
         show_status(f"backing up to {path}")
         made = require("kb.maintenance.backup").back_up(settings, path, keep)
@@ -74,7 +72,6 @@ def make(settings: Any, path: Path, keep: int) -> int:  # noqa: ANN401 - the eng
 
 
 def verify(settings: Any, path: Path) -> int:  # noqa: ANN401 - the engine's
-    """Verify the backups at a path, and return the exit code."""
     restore = require("kb.maintenance.restore")
     with status_line(quiet=False) as show_status:
         faults = list(restore.verify_backups(path, show_status, key=settings.backup_key))

@@ -35,7 +35,8 @@ def config(
         profiles = {"profile": loaded.profile, "profiles": loaded.profiles}
         output.print_json({"file": str(config_path()), **profiles, "settings": settings})
         return
-    output.print_fields({"file": describe_file(), "profile": loaded.profile, "profiles": ", ".join(loaded.profiles)})
+    file = f"{config_path()}{'' if config_path().exists() else ' (does not exist)'}"
+    output.print_fields({"file": file, "profile": loaded.profile, "profiles": ", ".join(loaded.profiles)})
     rows = [(name, setting["value"], setting["source"]) for name, setting in settings.items()]
     output.print_table(("SETTING", "VALUE", "FROM"), rows)
 
@@ -49,9 +50,3 @@ def shown(setting: dict[str, Any]) -> str:
 def mask(key: str) -> str:
     """Return a key with all but its last characters hidden, and a short key fully hidden."""
     return MASK + (key[-SHOWN_CHARACTERS:] if len(key) >= MIN_SHOWN_LENGTH else "")
-
-
-def describe_file() -> str:
-    """Return the path of the configuration file, with a note if it does not exist."""
-    path = config_path()
-    return f"{path}" if path.exists() else f"{path} (does not exist)"

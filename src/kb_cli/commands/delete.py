@@ -2,20 +2,18 @@
 
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from kb.api.errors import KbError
+from kb.client.client import EngineClient
 from kb.folders.disk_view import find_file
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call, call_for_each
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Ids, Json, Why, option
 from kb_cli.sync.folder_names import FolderNames, fetch_names
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
 
 
 def delete(
@@ -42,7 +40,7 @@ def delete(
         confirm(ids, purge)
     paths = dict[int, str]()
 
-    async def remove(client: "EngineClient", document_id: int) -> dict[str, Any]:
+    async def remove(client: EngineClient, document_id: int) -> dict[str, Any]:
         with suppress(KbError):  # it may be in the bin
             paths[document_id] = (await client.document(document_id, from_chunk=0, chunks=1))["source_path"]
         return await client.delete_document(document_id, purge=purge, leave_out=leave_out, why=why)
@@ -69,11 +67,7 @@ def is_here(path: str) -> bool:
 
 
 def confirm(ids: list[int], purge: bool) -> None:
-    """Ask for confirmation.
-
-    Raises:
-        UsageError: standard input is not a terminal.
-    """
+    """Ask for confirmation."""
     if not sys.stdin.isatty():
         raise UsageError("Cannot ask for confirmation without a terminal. Add --yes to delete.")
     pages, _ = call_for_each(ids, lambda client, document_id: client.history(document_id, limit=1))

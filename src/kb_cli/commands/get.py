@@ -2,25 +2,22 @@
 
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from kb.api.errors import NotFound
 from kb.api.omissions import phrase
+from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.options import STDIN, Json, argument, option
 from kb_cli.runtime.source_paths import to_source_path
 from kb_cli.sync.folder_names import fetch_names
 
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
-
 
 def get(
     document_id: Annotated[int | None, argument("ID", "The document's id, as 'kb list' shows it.", min=1)] = None,
     path: Annotated[
-        str | None,
-        option("--path SOURCE_PATH", "The source path or file of the document, instead of its id."),
+        str | None, option("--path SOURCE_PATH", "The source path or file of the document, instead of its id.")
     ] = None,
     text: Annotated[bool, option("--text", "Print only the text, unchanged.")] = False,
     file: Annotated[
@@ -38,7 +35,7 @@ def get(
     if version and file is not None:
         raise exit_codes.UsageError("--file saves the current file of a document. Leave --version out.")
 
-    async def fetch(client: "EngineClient") -> dict[str, Any]:
+    async def fetch(client: EngineClient) -> dict[str, Any]:
         id_ = document_id or await find_id(client, path or "")
         return await client.document(id_, version=version)
 
@@ -54,7 +51,7 @@ def get(
         print_document(document)
 
 
-async def save_file(client: "EngineClient", document: Awaitable[dict[str, Any]], target: Path) -> None:
+async def save_file(client: EngineClient, document: Awaitable[dict[str, Any]], target: Path) -> None:
     """Save the file of a document, in a folder under its own name. Never overwrites a file.
 
     Raises:
@@ -70,11 +67,7 @@ async def save_file(client: "EngineClient", document: Awaitable[dict[str, Any]],
 
 
 def write_new(target: Path, name: str, content: bytes) -> None:
-    """Write a new file, in a folder under the given name.
-
-    Raises:
-        LocalError: the target exists or cannot be written.
-    """
+    """Write a new file, in a folder under the given name."""
     target = target / name if target.is_dir() else target
     try:
         with target.open("xb") as file:
@@ -83,13 +76,8 @@ def write_new(target: Path, name: str, content: bytes) -> None:
         raise exit_codes.LocalError(f"{target}: {error.strerror}.") from None
 
 
-async def find_id(client: "EngineClient", path: str) -> int:
-    """Return the id of the document with a source path, or from a file on this machine.
-
-    Raises:
-        NotFound: no document came from there.
-        UsageError: several documents came from there.
-    """
+async def find_id(client: EngineClient, path: str) -> int:
+    """Return the id of the document with a source path, or from a file on this machine."""
     async for source_path in possible_paths(client, path):
         documents = (await client.documents(source_path=source_path))["documents"]
         if len(documents) > 1:
@@ -100,7 +88,7 @@ async def find_id(client: "EngineClient", path: str) -> int:
     raise NotFound(f"No document comes from {path}. 'kb list --name' finds documents by file name.")
 
 
-async def possible_paths(client: "EngineClient", path: str) -> AsyncIterator[str]:
+async def possible_paths(client: EngineClient, path: str) -> AsyncIterator[str]:
     """Yield the possible source paths of a path, the most likely first."""
     yield path
     yield (await fetch_names(client)).source_path(path)
@@ -108,7 +96,6 @@ async def possible_paths(client: "EngineClient", path: str) -> AsyncIterator[str
 
 
 def print_document(document: dict[str, Any]) -> None:
-    """Print a document for a person."""
     output.print_fields(
         {
             "title": document["title"],

@@ -24,12 +24,10 @@ def keys(
         ),
     ] = None,
     right: Annotated[
-        Literal["read", "write", "admin"],
-        option("--right RIGHT", "The right of a new key: read, write or admin."),
+        Literal["read", "write", "admin"], option("--right RIGHT", "The right of a new key: read, write or admin.")
     ] = "read",
     tags: Annotated[
-        list[str] | None,
-        option("--tags A,B", "Limit a new key to documents with one of these tags: work,taxes."),
+        list[str] | None, option("--tags A,B", "Limit a new key to documents with one of these tags: work,taxes.")
     ] = None,
     path: Annotated[
         str | None, option("--path FOLDER", "Limit a new key to documents below this path, such as ~/work.")
@@ -85,14 +83,12 @@ def audit(
 
 
 def described(key: dict[str, Any]) -> str:
-    """Return the right of a key with its limits."""
     tags = f" documents with a tag of {', '.join(key['tags'])}" if key["tags"] else ""
     path = f" under {key['path']}" if key["path"] else ""
     return f"{key['right']}{tags}{path}"
 
 
 def subject(line: dict[str, Any]) -> str:
-    """Return the key, job or document of a line of the audit log."""
     if line["key"]:
         return f"key {line['key']}"
     return f"job {line['job_id']}" if line["job_id"] else f"document {line['document_id']}"

@@ -1,14 +1,12 @@
 """kb list."""
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from kb.client.client import EngineClient
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.options import EMPTY, FilterOptions, IdsOnly, Json, explain_nothing, option, with_filters
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
 
 
 @with_filters
@@ -41,7 +39,7 @@ def list_(
         output.print_error(explain_nothing(filters) or EMPTY)
 
 
-async def fetch(client: "EngineClient", limit: int | None, query: dict[str, Any], sort: str) -> dict[str, Any]:
+async def fetch(client: EngineClient, limit: int | None, query: dict[str, Any], sort: str) -> dict[str, Any]:
     """Return all pages of documents as one, with the number of matching documents as `total`."""
     answer = await join(client.document_pages(limit, **query, sort=sort))
     number = len(answer["documents"])
@@ -49,7 +47,6 @@ async def fetch(client: "EngineClient", limit: int | None, query: dict[str, Any]
 
 
 async def join(pages: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
-    """Return all pages of documents as one."""
     documents: list[dict[str, Any]] = []
     async for page in pages:
         documents += page["documents"]

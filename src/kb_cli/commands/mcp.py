@@ -24,8 +24,7 @@ def mcp(
         argument("CLIENT", "The client, such as cursor; without it, kb prints all.", complete=complete_clients),
     ] = None,
     write: Annotated[
-        bool,
-        option("--write", "Add kb to the client's own file. kb keeps its other settings and makes a backup."),
+        bool, option("--write", "Add kb to the client's own file. kb keeps its other settings and makes a backup.")
     ] = False,
     plugin: Annotated[
         Path | None,
@@ -68,11 +67,7 @@ def mcp(
 
 
 def write_configuration(name: str, client: Client, url: str, headers: dict[str, str]) -> None:
-    """Merge the configuration into a client's file.
-
-    Raises:
-        UsageError: kb cannot read the file.
-    """
+    """Merge the configuration into a client's file."""
     file = Path(client.file).expanduser().resolve()
     before = file.read_bytes() if file.exists() else b""
     try:

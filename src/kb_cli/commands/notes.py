@@ -35,7 +35,6 @@ def notes(
 
 
 def described(folder: dict[str, Any]) -> dict[str, object]:
-    """Return the fields to print."""
     return {
         "folder": folder["path"] if folder["held"] else f"{folder['path']}, kept by another engine",
         "files": folder["files"],

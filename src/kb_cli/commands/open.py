@@ -12,10 +12,7 @@ from kb_cli.sync.folder_names import local_place
 
 def open_(
     document_id: Annotated[int | None, argument("ID", "The document's id, as 'kb list' shows it.", min=1)] = None,
-    hit: Annotated[
-        int | None,
-        option("-n --hit N", "Open result N of the last search in a terminal.", min=1),
-    ] = None,
+    hit: Annotated[int | None, option("-n --hit N", "Open result N of the last search in a terminal.", min=1)] = None,
     line: Annotated[int | None, option("--line N", "Open a text at this line, in an editor.", min=1)] = None,
     page: Annotated[int | None, option("--page N", "Open a PDF at this page.", min=1)] = None,
 ) -> None:

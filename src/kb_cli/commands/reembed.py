@@ -48,7 +48,6 @@ def reembed(
 
 
 def awaited(answer: dict[str, Any]) -> dict[str, Any]:
-    """Wait until the engine has finished or failed, and return its last answer."""
     with status_line(quiet=False) as show_status:
         while answer["state"] in AT_WORK and not answer["error"]:
             show_status(f"{answer['done']:,} of {answer['total']:,} vectors")
@@ -71,7 +70,6 @@ def reembed_here(action: Action) -> dict[str, Any]:
 
 
 def report(answer: dict[str, Any], json: bool) -> int:
-    """Print the progress; return the exit code."""
     if json:
         output.print_json(answer)
     else:

@@ -1,4 +1,4 @@
-"""kb search."""
+"""kb search and kb similar."""
 
 import re
 from collections import Counter
@@ -12,7 +12,17 @@ from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.last_search import highlight_line, remember
 from kb_cli.runtime.open_files import open_source
-from kb_cli.runtime.options import EMPTY, FilterOptions, IdsOnly, Json, argument, explain_nothing, option, with_filters
+from kb_cli.runtime.options import (
+    EMPTY,
+    FilterOptions,
+    Id,
+    IdsOnly,
+    Json,
+    argument,
+    explain_nothing,
+    option,
+    with_filters,
+)
 from kb_cli.runtime.terminal_styles import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
 from kb_cli.sync.folder_names import local_place
 
@@ -74,7 +84,6 @@ def search(
 
 
 def report(answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: bool, vec_only: bool) -> None:
-    """Print the answer of a search."""
     results = answer["results"]
     if json:
         output.print_json(answer)
@@ -128,7 +137,6 @@ def explain_empty(answer: dict[str, Any], filters: FilterOptions) -> str:
 
 
 def print_results(results: list[dict[str, Any]]) -> None:
-    """Print the passages for a person, with the matching words highlighted."""
     shown: Counter[int] = Counter()
     most = MOST_OF_DOCUMENT if output.is_terminal() else len(results)
     for rank, result in enumerate(results, 1):
@@ -146,7 +154,6 @@ def print_results(results: list[dict[str, Any]]) -> None:
 
 
 def print_copies(result: dict[str, Any]) -> None:
-    """Print which other documents contain the same passage."""
     if copies := result.get("copies"):
         count = result.get("copy_count", len(copies))
         number = "1 other document" if count == 1 else f"{count} other documents"
@@ -156,7 +163,6 @@ def print_copies(result: dict[str, Any]) -> None:
 
 
 def print_heading(rank: int, result: dict[str, Any]) -> None:
-    """Print the document of a passage, the position in it, and its source path."""
     facts = [f"id {result['document_id']}", format_place(result["place"])]
     replaced = f"replaced by {result['replaced_by']}" if result.get("replaced_by") else None
     more = [fact for fact in (output.format_date(result.get("date")), output.format_tags(result), replaced) if fact]
@@ -180,7 +186,6 @@ def print_explanation(result: dict[str, Any]) -> None:
 
 
 def format_term(term: dict[str, Any]) -> str:
-    """Return the share of a word, with its weight and its number of occurrences if known."""
     added = f"{output.one_line(term['term'])} {term['score']:.2f}"
     is_known = term.get("idf") is not None
     return added + (f" (idf {term['idf']:.2f}, {term['count']} times)" if is_known else "")
@@ -209,7 +214,6 @@ def excerpt(result: dict[str, Any]) -> Styled:
 
 
 def indent(text: Styled, max_lines: int | None = None) -> Styled:
-    """Return the text in lines of the terminal's width, indented."""
     lines = text.wrap(max(width_of_terminal() - len(INDENT) - len(MORE), 1))
     if max_lines is not None and len(lines) > max_lines:
         lines[max_lines - 1] += MORE
@@ -244,3 +248,26 @@ def flatten(text: str, highlights: Sequence[Sequence[int]], *, is_markdown: bool
     rows = (Styled.join((styled[word.start() : word.end()] for word in line), " ") for _, line in lines)
     shown = Styled.join(rows, "\n")
     return Styled("… ") + shown if begin else shown
+
+
+def similar(
+    document_id: Id,
+    top: Annotated[int, option("-n --top N", "The maximum number of documents.", min=1)] = 10,
+    ids: IdsOnly = False,
+    json: Json = False,
+) -> int:
+    """List the documents closest in meaning to a document.
+
+    The closest comes first. 'kb duplicates' lists duplicates.
+    """
+    answer = call(lambda client: client.similar(document_id, top=top))
+    results = answer["results"]
+    if json:
+        output.print_json(answer)
+    elif ids:
+        output.write("".join(f"{result['document_id']}\n" for result in results))
+    elif results:
+        print_results(results)
+    else:
+        output.print_error("no other document has a similar meaning")
+    return exit_codes.OK if results else exit_codes.FAILURE

@@ -14,20 +14,16 @@ NO_TAGS = "no document has a tag; add some with 'kb tag ID --add A,B', or with -
 
 def tag(
     ids: Annotated[
-        list[int] | None,
-        argument("ID", "One or more document ids, as 'kb list' shows them.", min=1),
+        list[int] | None, argument("ID", "One or more document ids, as 'kb list' shows them.", min=1)
     ] = None,
     add: Annotated[
-        list[str] | None,
-        option("--add A,B", "Tags to add, such as house,roof.", complete=complete_tags),
+        list[str] | None, option("--add A,B", "Tags to add, such as house,roof.", complete=complete_tags)
     ] = None,
     remove: Annotated[
-        list[str] | None,
-        option("--remove A,B", "Tags to remove, such as todo.", complete=complete_tags),
+        list[str] | None, option("--remove A,B", "Tags to remove, such as todo.", complete=complete_tags)
     ] = None,
     rename: Annotated[
-        tuple[str, str] | None,
-        option("--rename OLD NEW", "Rename a tag, and all tags below it, in all documents."),
+        tuple[str, str] | None, option("--rename OLD NEW", "Rename a tag, and all tags below it, in all documents.")
     ] = None,
     why: Why = None,
     json: Json = False,
@@ -55,7 +51,6 @@ def tag(
 
 
 def rename_tag(old: str, new: str, *, why: str | None, json: bool) -> int:
-    """Rename a tag in all documents, and print the number of changed documents."""
     answer = call(lambda client: client.rename_tag(old, new, why=why))
     if json:
         output.print_json(answer)
@@ -67,7 +62,6 @@ def rename_tag(old: str, new: str, *, why: str | None, json: bool) -> int:
 
 
 def count_documents(number: int) -> str:
-    """Return a number of documents in words."""
     return f"{number} document{'s' * (number != 1)}"
 
 

@@ -18,12 +18,10 @@ SHOWN = 10
 
 def undo(
     number: Annotated[
-        int | None,
-        argument("OPERATION", "The number of an operation (the last one by default).", min=1),
+        int | None, argument("OPERATION", "The number of an operation (the last one by default).", min=1)
     ] = None,
     since: Annotated[
-        str | None,
-        option("--since TIME", "Undo all operations since this time: 10m, 2h, 2026-01-31T18:00."),
+        str | None, option("--since TIME", "Undo all operations since this time: 10m, 2h, 2026-01-31T18:00.")
     ] = None,
     key: Annotated[str | None, option("--key NAME", "Undo only operations of the key with this name.")] = None,
     list_: Annotated[bool, option("--list", "List the operations that you can undo, newest first.")] = False,
@@ -62,11 +60,7 @@ def undo(
 
 
 def confirm(planned: dict[str, Any]) -> None:
-    """Show the changes to undo, and ask for confirmation.
-
-    Raises:
-        UsageError: standard input is not a terminal.
-    """
+    """Show the changes to undo, and ask for confirmation."""
     if not sys.stdin.isatty():
         raise exit_codes.UsageError(
             "Cannot ask for confirmation without a terminal. Add --yes to undo, or --dry-run to see the changes."
@@ -84,7 +78,6 @@ def confirm(planned: dict[str, Any]) -> None:
 
 
 def report(answer: dict[str, Any], json: bool, *, whole: bool = False) -> int:
-    """Print the changes that kb undid or would undo; return the exit code."""
     skipped = [step for step in answer["steps"] if step["skipped"]]
     if json:
         output.print_json(answer)
@@ -98,7 +91,6 @@ def report(answer: dict[str, Any], json: bool, *, whole: bool = False) -> int:
 
 
 def summary(answer: dict[str, Any]) -> str:
-    """Return a summary of the changes in one line."""
     operation = answer["operation"]
     of = f"operation {operation['number']} of {output.format_time(operation['at'])}: " if operation else ""
     return of + count_changes(answer)
@@ -108,6 +100,5 @@ COLUMNS: output.Columns = {"OPERATION": "number", "GIVEN": "at", "BY": "by", "CL
 
 
 def described(step: dict[str, Any]) -> str:
-    """Return the change of a document in one line."""
     stays = "stays unchanged: " if step["skipped"] else ""
     return output.one_line(f"document {step['document_id']} {stays}{describe_step(step)}: {step['title']}")

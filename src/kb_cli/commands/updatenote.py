@@ -2,18 +2,16 @@
 
 from contextlib import suppress
 from difflib import unified_diff
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from kb.api.errors import Changed, KbError, NotANote
+from kb.client.client import EngineClient
 from kb_cli.runtime import output
 from kb_cli.runtime.completion import complete_tags
 from kb_cli.runtime.editor import edit_text
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.options import Id, Json, Text, Why, option, read_text, split_tags
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
 
 NOTE = "note"
 MIN_HASH = 8
@@ -85,9 +83,7 @@ def update(
     why: str | None = None,
     **change: Any,  # noqa: ANN401 - the fields of `models.NoteUpdate`
 ) -> dict[str, Any]:
-    """Send a change of a note, and return the note."""
-
-    async def send(client: "EngineClient") -> dict[str, Any]:
+    async def send(client: EngineClient) -> dict[str, Any]:
         expected = await full_hash(client, document_id, if_match) if if_match is not None else None
         return await client.update_note(document_id, text, if_match=expected, why=why, **change)
 
@@ -107,14 +103,14 @@ def normalized(version: str) -> str:
     return version.strip().strip('"').lower()
 
 
-async def full_hash(client: "EngineClient", document_id: int, version: str) -> str:
+async def full_hash(client: EngineClient, document_id: int, version: str) -> str:
     """Return the whole hash of a note if `version` is its beginning; otherwise `version`, which the engine refuses."""
     current: str = (await client.document(document_id, chunks=1))["content_hash"]
     beginning = normalized(version)
     return current if len(beginning) >= MIN_HASH and current.startswith(beginning) else beginning
 
 
-async def difference(client: "EngineClient", document_id: int, version: str) -> str:
+async def difference(client: EngineClient, document_id: int, version: str) -> str:
     """Return the hash of a note, and the lines that changed since a version if the history has that version."""
     note = await client.document(document_id)
     lines = [f"The note now has the hash {note['content_hash']}."]

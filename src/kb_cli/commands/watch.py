@@ -140,17 +140,12 @@ def add(folder: Folder, *, json: bool) -> int:
 
 
 def watched_here(known: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the watched folders of this machine."""
     mine = machine_id()
     return [row for row in known["folders"] if row["watch"] and is_from_here(row, mine)]
 
 
 def refuse_overlap(folder: Folder, known: list[dict[str, Any]]) -> None:
-    """Refuse a folder that kb watches under another name, and one inside or around a watched folder.
-
-    Raises:
-        UsageError: there is such a folder.
-    """
+    """Refuse a folder that kb watches under another name, and one inside or around a watched folder."""
     whole = resolved(folder.path)
     for row in known:
         other, name = Path(row["path"]), row["prefix"].rstrip("/")
@@ -168,7 +163,6 @@ def refuse_overlap(folder: Folder, known: list[dict[str, Any]]) -> None:
 
 
 def remove_others(record: WatchedFolder) -> None:
-    """Remove records of the same folder that the engine does not know: two commands may run at once."""
     known = {row["watch"]["id"] for row in call(lambda client: client.folders())["folders"] if row["watch"]}
     for other in load_records().values():
         if is_alike(other, record) and other.id not in known:
@@ -191,7 +185,6 @@ async def wait_until_seen(client: EngineClient, prefix: str) -> bool:
 
 
 def list_watched(*, json: bool) -> int:
-    """Print the watched folders that the engine knows, and folders of this machine that it does not know."""
     rows = [row for row in call(lambda client: client.folders())["folders"] if row["watch"]]
     known = {row["watch"]["id"] for row in rows}
     unknown = [record for record in load_records().values() if record.id not in known]
@@ -208,7 +201,6 @@ def list_watched(*, json: bool) -> int:
 
 
 def print_faults(row: dict[str, Any]) -> None:
-    """Print why a folder is not in sync."""
     watch, name = row["watch"], row["prefix"].rstrip("/")
     result = watch["result"] or {"failures": [], "failed": 0, "kept": []}
     for reason in filter(None, [watch["error"], *result["kept"]]):
@@ -253,11 +245,7 @@ def sync_record(record: WatchedFolder, *, yes: bool, json: bool) -> int:
 
 
 def found(word: str, records: list[WatchedFolder]) -> WatchedFolder:
-    """Return the record of a folder, by its path or its name.
-
-    Raises:
-        UsageError: no such folder is watched.
-    """
+    """Return the record of a folder, by its path or its name."""
     path, name = absolute(Path(word).expanduser()), composed(word).rstrip("/")
     for record in records:
         if record.name == name or Path(record.path) == path:
@@ -315,7 +303,6 @@ def print_removed(path: str, *, json: bool) -> int:
 
 
 def run(*, is_child: bool) -> int:
-    """Watch the folders of this machine until stopped."""
     if is_child:
         end_with_parent()
     asyncio.run(Watcher(load_config().engine_url).run())
@@ -323,7 +310,6 @@ def run(*, is_child: bool) -> int:
 
 
 def outcome(row: dict[str, Any]) -> str:
-    """Return the outcome of the last round in a few words."""
     result = row["watch"]["result"]
     if result is None:
         return ""
@@ -332,7 +318,6 @@ def outcome(row: dict[str, Any]) -> str:
 
 
 def state(row: dict[str, Any]) -> str:
-    """Return the state of a watched folder."""
     watch = row["watch"]
     if watch["state"] == "stopped":
         return f"not running since {output.format_time(watch['seen_at'])}"

@@ -29,7 +29,6 @@ def fetch_tags() -> list[str]:
 
 
 def complete_types(incomplete: str) -> list[str]:
-    """Return the document types with this prefix."""
     return [name for name in DOC_TYPES if name.startswith(incomplete)]
 
 
@@ -43,7 +42,6 @@ def complete_actions(*actions: str) -> Callable[[typer.Context, str], list[str]]
 
 
 def complete_profiles(incomplete: str) -> list[str]:
-    """Return the profiles in the configuration file with this prefix."""
     from kb_cli.runtime.config import load_config
 
     try:

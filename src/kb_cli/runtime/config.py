@@ -60,22 +60,18 @@ class Config:
 
     @property
     def engine_url(self) -> str:
-        """The address of the engine."""
         return self.settings["engine_url"].value
 
     @property
     def api_key(self) -> str | None:
-        """The API key of the engine."""
         return self._key("api_key")
 
     @property
     def mcp_url(self) -> str:
-        """The address of the MCP endpoint for agents."""
         return self.settings["mcp_url"].value
 
     @property
     def mcp_api_key(self) -> str | None:
-        """The key of the MCP endpoint for agents."""
         return self._key("mcp_api_key")
 
     def _key(self, name: str) -> str | None:
@@ -91,7 +87,6 @@ def made_key(url: str) -> str | None:
 
 
 def key_headers(key: str | None) -> dict[str, str]:
-    """Return the header that sends a key, if there is one."""
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 

@@ -49,7 +49,6 @@ class Coercion:
         return self
 
     def coerce(self, value: Any, param: TyperArgument | TyperOption, ctx: Any) -> Any:  # noqa: ANN401 - typer's own
-        """Return the value of the given words or of the default."""
         many = param.multiple or param.nargs != 1
         if value is None:
             return () if many else None
@@ -78,8 +77,6 @@ def parse_path(word: str | Path) -> Path:
 
 
 def choice_converter(choices: tuple[str, ...]) -> Callable[[str], str]:
-    """Return a converter that accepts one of these words."""
-
     def convert(word: str) -> str:
         if word not in choices:
             raise ValueError(f"{word!r} is not one of {', '.join(choices)}")
@@ -89,8 +86,6 @@ def choice_converter(choices: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def integer_converter(minimum: float | None) -> Callable[[Any], int]:
-    """Return a converter that accepts integers, none below the minimum."""
-
     def convert(word: str | int) -> int:
         try:
             number = int(word)

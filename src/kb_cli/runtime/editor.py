@@ -78,11 +78,7 @@ def open_editor(file: Path) -> None:
 
 
 def run_editor(command: list[str], consequence: str = ".") -> None:
-    """Run an editor until it is closed.
-
-    Raises:
-        LocalError: it fails.
-    """
+    """Run an editor until it is closed."""
     try:
         status = subprocess.run(command, check=False).returncode  # noqa: S603 - the user's own editor
     except OSError as error:

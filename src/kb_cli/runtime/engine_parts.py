@@ -13,11 +13,7 @@ EXTRAS: Final = "engine,gateway,web,cpu"
 
 
 def require(module: str, extras: str = EXTRAS) -> Any:  # noqa: ANN401 - a module
-    """Return a module of the engine; `extras` are its dependencies.
-
-    Raises:
-        LocalError: they are not installed.
-    """
+    """Return a module of the engine; `extras` are its dependencies."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

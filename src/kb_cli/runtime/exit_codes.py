@@ -54,7 +54,6 @@ class Interrupted(TyperException):
 
 
 def exit_code_for(error: KbError) -> int:
-    """Return the exit code for an error of the engine or its client, or for a failed start."""
     for kind, code in (
         (EngineUnreachable, UNREACHABLE),
         (Unauthorized, UNAUTHORIZED),

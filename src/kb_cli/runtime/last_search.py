@@ -35,11 +35,7 @@ def remember(results: list[dict[str, Any]]) -> None:
 
 
 def recall(number: int) -> dict[str, Any]:
-    """Return the position of a result of the last search.
-
-    Raises:
-        UsageError: this engine was not searched before, or there were fewer results.
-    """
+    """Return the position of a result of the last search."""
     import json
 
     try:

@@ -42,8 +42,7 @@ def argument(metavar: str, about: str, complete: Completion | None = None, **mor
 
 Json = Annotated[bool, option("--json", "Print only JSON.")]
 Tags = Annotated[
-    list[str] | None,
-    option("--tags A,B", "Tags to add, separated by commas: work,taxes.", complete=complete_tags),
+    list[str] | None, option("--tags A,B", "Tags to add, separated by commas: work,taxes.", complete=complete_tags)
 ]
 AllTags = Annotated[
     list[str] | None,
@@ -54,12 +53,10 @@ AllTags = Annotated[
     ),
 ]
 AnyTag = Annotated[
-    list[str] | None,
-    option("--any A,B", "Only documents with at least one of these tags.", complete=complete_tags),
+    list[str] | None, option("--any A,B", "Only documents with at least one of these tags.", complete=complete_tags)
 ]
 NoTag = Annotated[
-    list[str] | None,
-    option("--not A,B", "Only documents without any of these tags.", complete=complete_tags),
+    list[str] | None, option("--not A,B", "Only documents without any of these tags.", complete=complete_tags)
 ]
 ExactTag = Annotated[
     bool, option("--exact-tag", "Do not include the tags below a tag: 'projects' without 'projects/kiln'.")
@@ -76,29 +73,22 @@ DeleteMissing = Annotated[
     bool, option("--delete", "Delete documents of the folder whose file no longer exists; never notes.")
 ]
 FolderName = Annotated[
-    str | None,
-    option("--as NAME", "The name of the folder in source paths, such as vault, instead of its path."),
+    str | None, option("--as NAME", "The name of the folder in source paths, such as vault, instead of its path.")
 ]
 TakeOver = Annotated[bool, option("--take-over", "Give this folder the name of another folder or machine.")]
 Id = Annotated[int, argument("ID", "The document's id, as 'kb list' shows it.", min=1)]
 Ids = Annotated[list[int], argument("ID", "One or more document ids, as 'kb list' shows them.", min=1)]
 IdsOnly = Annotated[bool, option("--ids", "Print only document ids, one per line.")]
 DocType = Annotated[
-    str | None,
-    option("--type TYPE", f"Only documents of this type: {', '.join(DOC_TYPES)}.", complete=complete_types),
+    str | None, option("--type TYPE", f"Only documents of this type: {', '.join(DOC_TYPES)}.", complete=complete_types)
 ]
-Lang = Annotated[
-    str | None,
-    option("--lang CODE", "Only documents in this language, as an ISO 639-1 code: de, fr."),
-]
+Lang = Annotated[str | None, option("--lang CODE", "Only documents in this language, as an ISO 639-1 code: de, fr.")]
 SourcePath = Annotated[str | None, option("--path PATH", "Only documents from this file or source path.")]
 Under = Annotated[
-    str | None,
-    option("--under FOLDER", "Only documents from this folder or below it, such as ~/reports."),
+    str | None, option("--under FOLDER", "Only documents from this folder or below it, such as ~/reports.")
 ]
 Name = Annotated[
-    str | None,
-    option("--name PATTERN", "Only documents with this file name or note title: 'memo*', '*.pdf'."),
+    str | None, option("--name PATTERN", "Only documents with this file name or note title: 'memo*', '*.pdf'.")
 ]
 After = Annotated[
     str | None,
@@ -142,9 +132,6 @@ class FilterOptions:
 
         Args:
             tags_name: the endpoint's name of the filter for tags that must all match.
-
-        Raises:
-            UsageError: a filter is empty or not a valid date.
         """
         from kb_cli.sync.folder_names import meant_path, meant_prefix
 
@@ -210,11 +197,7 @@ def split_tags(tags: list[str] | None) -> list[str]:
 
 
 def parse_tag_filter(option: str, tags: list[str] | None) -> list[str]:
-    """Return the tags of a filter.
-
-    Raises:
-        UsageError: the filter is empty, for example from an unset variable; it would match all documents.
-    """
+    """Return the tags of a filter."""
     if tags is not None and not split_tags(tags):
         raise UsageError(f"{option} is empty. Name one or more tags, or leave the option out.")
     return split_tags(tags)
@@ -293,5 +276,4 @@ def explain_nothing(filters: FilterOptions) -> str:
 
 
 def counted(numbers: Mapping[str, int]) -> str:
-    """Return the names, each with its number in brackets."""
     return ", ".join(f"{name} ({number})" for name, number in numbers.items())

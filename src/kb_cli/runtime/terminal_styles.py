@@ -50,7 +50,6 @@ class Styled:
 
     @classmethod
     def join(cls, parts: Iterable[Styled], separator: str = "") -> Styled:
-        """Join the parts with an unstyled separator."""
         joined = cls()
         texts: list[str] = []
         for number, part in enumerate(parts):
@@ -62,7 +61,6 @@ class Styled:
         return joined
 
     def stylize(self, start: int, end: int, style: Style) -> None:
-        """Set the style of a range of characters."""
         self.styles[start:end] = [style] * len(self.styles[start:end])
 
     def replaced(self, texts: Mapping[int, str]) -> Styled:
@@ -105,7 +103,6 @@ class Styled:
         yield self.stripped(start, len(self.text))
 
     def stripped(self, start: int, end: int) -> Styled:
-        """Return a part without trailing white space."""
         return self[start : start + len(self.text[start:end].rstrip())]
 
     def render(self) -> str:
@@ -121,7 +118,6 @@ class Styled:
 
 
 def paint(text: str, style: Style) -> str:
-    """Return a text with the escape codes of a style."""
     numbers = [number for number in style.numbers if number not in COLOURS or not os.environ.get("NO_COLOR")]
     if numbers:
         text = f"{ESCAPE}[{';'.join(map(str, numbers))}m{text}{ESCAPE}[0m"

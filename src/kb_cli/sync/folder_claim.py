@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import getnode, uuid4
 
 from kb.api.errors import FolderTaken
+from kb.client.client import EngineClient
 from kb.folders.deletions import parsed
 from kb.folders.disk_view import ABSENT, describe_mounts
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.last_search import state_folder
 
 if TYPE_CHECKING:
-    from kb.client.client import EngineClient
     from kb_cli.sync.folder import Folder
 
 FILE: Final = "machine-id"
@@ -142,7 +142,6 @@ def host_name() -> str:
 
 
 def taken(folder: Folder, path: str, host: str) -> UsageError:
-    """Return the error for a name that another folder has."""
     return UsageError(
         f"{folder.prefix.rstrip('/')} is already the name of {path} on {host}; two folders with one name would undo"
         " each other's changes. Give this folder another name (--as NAME), or the same name from now on (--take-over)."

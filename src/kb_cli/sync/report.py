@@ -66,7 +66,6 @@ def print_result(result: SyncResult, *, json: bool) -> None:
 
 
 def print_plan(plan: SyncResult, *, json: bool) -> None:
-    """Print the changes that a round would make."""
     acts: dict[str, list[str]] = {act: [] for act in ACTS}
     for item in filter(is_done, plan.items):
         acts[item.act].append(f"{item.moved_from} -> {item.source_path}" if item.moved_from else item.source_path)
@@ -151,7 +150,6 @@ def summarize(items: Sequence[FileItem], selection: FileSelection, *, deleted: i
 
 
 def is_done(item: FileItem) -> bool:
-    """Return whether a file was processed without an error."""
     return item.is_news and not item.error
 
 

@@ -11,6 +11,7 @@ from stat import S_ISDIR
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import NotFound
+from kb.client.client import EngineClient
 from kb.folders.deletions import ITSELF, Judge, remembered
 from kb.folders.disk_view import DiskView, describe_mounts
 from kb.folders.timed_reads import forget_silent
@@ -26,7 +27,6 @@ from kb_cli.sync.upload import Uploader
 from kb_cli.sync.zip_archive import is_archive_name
 
 if TYPE_CHECKING:
-    from kb.client.client import EngineClient
     from kb_cli.sync.digests import DigestCache
     from kb_cli.sync.folder import Folder
 
@@ -112,7 +112,6 @@ class Round:
         return {path: number for path, number in left.items() if self.folder.place(path) in here}
 
     def result(self) -> SyncResult:
-        """Return the result of the round, without deletions."""
         return SyncResult(self.selection, self.items + unreadable_items(self.selection))
 
     def devices(self, deleted: Iterable[str], emptied: Iterable[str]) -> str:
@@ -202,7 +201,6 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
 
 
 async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) -> SyncResult:
-    """Return the result that a round would have."""
     this = await Round.begin(client, folder, digests)
     items, remote = this.items, this.remote
     if this.refusal:

@@ -47,7 +47,6 @@ class WatchedFolder:
         return self.prefix.rstrip("/") or "/"
 
     def folder(self, *, is_sure: bool = False, is_watched: bool = True) -> Folder:
-        """Return the options of its syncs."""
         return Folder(
             *(Path(self.path), self.prefix, self.tags, self.exclude, self.delete),
             is_sure=is_sure,
@@ -108,13 +107,11 @@ def save_record(record: WatchedFolder) -> None:
 
 
 def remove_record(record: WatchedFolder) -> None:
-    """Remove a record, and the lock of its rounds."""
     record_file(record.id).unlink(missing_ok=True)
     record.lock.unlink(missing_ok=True)
 
 
 def record_file(watch_id: str) -> Path:
-    """Return the file of a record."""
     return records_folder() / f"{watch_id}.json"
 
 

@@ -13,6 +13,7 @@ from uuid import uuid4
 from typer import TyperException
 
 from kb.api.errors import KbError, Unauthorized
+from kb.client.client import EngineClient
 from kb.folders.watching import watch
 from kb_cli.runtime.engine_call import explain_key
 from kb_cli.runtime.output import print_error
@@ -21,7 +22,6 @@ from kb_cli.sync.report import SyncResult, print_changes, print_result
 from kb_cli.sync.round import sync_folder
 
 if TYPE_CHECKING:
-    from kb.client.client import EngineClient
     from kb_cli.sync.digests import DigestCache
     from kb_cli.sync.folder import Folder
 
@@ -53,7 +53,6 @@ class Printer:
     async def on_begin(self) -> None: ...
 
     async def on_result(self, result: SyncResult, folder: Folder) -> None:
-        """Print any changes."""
         result = self._without_known(result)
         if self._is_first:
             print_result(result, json=False)
@@ -62,7 +61,6 @@ class Printer:
         self._is_first = False
 
     async def on_failure(self, reason: str) -> None:
-        """Print why a round did not run."""
         if reason not in self._printed:
             print_error(reason)
         self._printed = {reason}

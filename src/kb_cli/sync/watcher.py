@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kb.api.errors import KbError, Unauthorized
+from kb.client.client import EngineClient
 from kb_cli.runtime.engine_call import explain_key, make_client
 from kb_cli.runtime.error_wording import rephrase
 from kb_cli.runtime.last_search import state_folder
@@ -25,7 +26,6 @@ from kb_cli.sync.watch_records import WatchedFolder, load_records
 from kb_cli.sync.watch_rounds import RETRY_SECONDS, Follower
 
 if TYPE_CHECKING:
-    from kb.client.client import EngineClient
     from kb_cli.sync.folder import Folder
 
 LOOK_SECONDS: Final = 2.0

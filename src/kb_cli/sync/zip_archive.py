@@ -30,7 +30,6 @@ def is_archive(path: Path) -> bool:
 
 
 def is_archive_name(path: PurePath) -> bool:
-    """Return whether a path has the name of an archive."""
     return path.suffix.lower() == SUFFIX
 
 
@@ -56,9 +55,6 @@ def unpacked(archive: Path, exclude: Sequence[str], code_page: str | None = None
         archive: the archive.
         exclude: patterns of files to skip.
         code_page: the encoding of names without a declared one; guessed if omitted.
-
-    Raises:
-        UsageError: the archive is damaged, encrypted or too large.
     """
     with tempfile.TemporaryDirectory(prefix="kb-zip-") as scratch:
         folder = Path(scratch)
@@ -88,11 +84,7 @@ class _Budget:
         self._files, self._bytes = MAX_FILES, MAX_BYTES
 
     def take(self, entries: Sequence[zipfile.ZipInfo]) -> None:
-        """Subtract the files and their sizes.
-
-        Raises:
-            UsageError: the budget is exceeded.
-        """
+        """Subtract the files and their sizes."""
         self._files -= len(entries)
         self._bytes -= sum(entry.file_size for entry in entries)
         if self._files < 0 or self._bytes < 0:
