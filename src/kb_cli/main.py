@@ -39,7 +39,7 @@ COMMAND_GROUPS: Final = {
         "duplicates": "kb_cli.commands.duplicates:duplicates",
         "links": "kb_cli.commands.links:links",
         "get": "kb_cli.commands.get:get",
-        "open": "kb_cli.commands.open:open_",
+        "open": "kb_cli.commands.get:open_",
         "list": "kb_cli.commands.list:list_",
         "tags": "kb_cli.commands.tags:tags",
         "tag": "kb_cli.commands.tags:tag",
@@ -72,7 +72,7 @@ COMMAND_GROUPS: Final = {
         "export": "kb_cli.commands.export:export",
         "import": "kb_cli.commands.export:import_",
         "doctor": "kb_cli.commands.doctor:doctor",
-        "reindex": "kb_cli.commands.reindex:reindex",
+        "reindex": "kb_cli.commands.doctor:reindex",
         "reembed": "kb_cli.commands.reembed:reembed",
         "model": "kb_cli.commands.model:model",
         "eval": "kb_cli.commands.eval:eval_",
@@ -232,15 +232,12 @@ def as_options(args: list[str]) -> list[str]:
 
 def open_streams() -> None:
     """Replace closed standard streams, and tolerate characters that the output encoding lacks."""
-    sys.stdin = sys.stdin or open_devnull("r")
-    sys.stdout = sys.stdout or open_devnull("w")
-    sys.stderr = sys.stderr or open_devnull("w")
+    null = Path(os.devnull)
+    sys.stdin = sys.stdin or cast("TextIO", null.open("r"))
+    sys.stdout = sys.stdout or cast("TextIO", null.open("w"))
+    sys.stderr = sys.stderr or cast("TextIO", null.open("w"))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
-
-
-def open_devnull(mode: str) -> TextIO:
-    return cast("TextIO", Path(os.devnull).open(mode))
 
 
 def run(args: list[str]) -> int:

@@ -164,5 +164,5 @@ def session_path(event: dict[str, Any]) -> str:
 
 def quoted(text: str, most: int = MOST_TITLE) -> str:
     """Return a text in quotes, on one line and without quotes inside."""
-    line = output.one_line(" ".join(text.split())).replace('"', "'")
+    line = output.one_line(text).replace('"', "'")
     return f'"{line if len(line) <= most else line[:most] + "…"}"'

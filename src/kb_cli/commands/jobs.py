@@ -20,16 +20,18 @@ DISMISS = "dismiss"
 Status = Literal["queued", "running", "done", "failed"]
 """As `kb.api.fields.JobStatus`, whose import takes longer than this command (tests/cli/test_help.py)."""
 
+Words = Annotated[
+    list[str] | None,
+    argument(
+        "ID | retry ID | drop ID | dismiss [ID]",
+        "A job's number, or an action and the numbers of jobs.",
+        complete=complete_actions(RETRY, DROP, DISMISS),
+    ),
+]
+
 
 def jobs(
-    words: Annotated[
-        list[str] | None,
-        argument(
-            "ID | retry ID | drop ID | dismiss [ID]",
-            "A job's number, or an action and the numbers of jobs.",
-            complete=complete_actions(RETRY, DROP, DISMISS),
-        ),
-    ] = None,
+    words: Words = None,
     status: Annotated[
         Status | None, option("--status STATE", "Only jobs in this state: queued, running, done or failed.")
     ] = None,

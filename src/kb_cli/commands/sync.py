@@ -6,6 +6,7 @@ from typing import Annotated
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.runtime.files import absolute
 from kb_cli.runtime.options import (
     DeleteMissing,
     Exclude,
@@ -18,7 +19,6 @@ from kb_cli.runtime.options import (
     option,
     split_tags,
 )
-from kb_cli.runtime.source_paths import absolute
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_names import chosen_prefix, named

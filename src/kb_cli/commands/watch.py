@@ -17,6 +17,7 @@ from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.config import load_config
 from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.runtime.files import absolute
 from kb_cli.runtime.options import (
     DeleteMissing,
     Exclude,
@@ -29,7 +30,6 @@ from kb_cli.runtime.options import (
     option,
     split_tags,
 )
-from kb_cli.runtime.source_paths import absolute
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_claim import claim, is_from_here, machine_id
@@ -139,6 +139,11 @@ def add(folder: Folder, *, json: bool) -> int:
     return exit_codes.OK
 
 
+def fetch_watched() -> list[dict[str, Any]]:
+    """Return the watched folders of all machines."""
+    return [row for row in call(lambda client: client.folders())["folders"] if row["watch"]]
+
+
 def watched_here(known: dict[str, Any]) -> list[dict[str, Any]]:
     mine = machine_id()
     return [row for row in known["folders"] if row["watch"] and is_from_here(row, mine)]
@@ -163,7 +168,7 @@ def refuse_overlap(folder: Folder, known: list[dict[str, Any]]) -> None:
 
 
 def remove_others(record: WatchedFolder) -> None:
-    known = {row["watch"]["id"] for row in call(lambda client: client.folders())["folders"] if row["watch"]}
+    known = {row["watch"]["id"] for row in fetch_watched()}
     for other in load_records().values():
         if is_alike(other, record) and other.id not in known:
             remove_record(other)
@@ -185,7 +190,7 @@ async def wait_until_seen(client: EngineClient, prefix: str) -> bool:
 
 
 def list_watched(*, json: bool) -> int:
-    rows = [row for row in call(lambda client: client.folders())["folders"] if row["watch"]]
+    rows = fetch_watched()
     known = {row["watch"]["id"] for row in rows}
     unknown = [record for record in load_records().values() if record.id not in known]
     if json:
@@ -213,7 +218,7 @@ def print_faults(row: dict[str, Any]) -> None:
 
 def sync_now(word: str | None, *, yes: bool, json: bool) -> int:
     """Sync watched folders of this machine in this terminal, and report to the engine."""
-    known = {row["watch"]["id"] for row in call(lambda client: client.folders())["folders"] if row["watch"]}
+    known = {row["watch"]["id"] for row in fetch_watched()}
     records = [record for record in load_records().values() if record.id in known]
     chosen = records if word is None else [found(word, records)]
     if not chosen:
@@ -286,8 +291,7 @@ def remove_elsewhere(word: str, refusal: UsageError, *, json: bool) -> int:
         UsageError: the engine does not know it either.
     """
     name = composed(word).rstrip("/")
-    rows = [row for row in call(lambda client: client.folders())["folders"] if row["watch"]]
-    row = next((row for row in rows if name in (row["prefix"].rstrip("/"), row["path"])), None)
+    row = next((row for row in fetch_watched() if name in (row["prefix"].rstrip("/"), row["path"])), None)
     if row is None:
         raise refusal
     call(lambda client: client.stop_watching(row["watch"]["id"]))

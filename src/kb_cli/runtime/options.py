@@ -234,19 +234,14 @@ def read_text(words: list[str] | None) -> str | None:
 
     if words and words != [STDIN]:
         return " ".join(words)
-    if not (words or is_piped(sys.stdin.fileno())):
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if not (words or stat.S_ISFIFO(mode) or stat.S_ISREG(mode)):  # a terminal or a null device
         return None
     try:
         text = sys.stdin.buffer.read().decode()
         return text if text or words else None
     except UnicodeDecodeError:
         raise UsageError("Standard input is not UTF-8 text. 'kb add -' accepts other content.") from None
-
-
-def is_piped(descriptor: int) -> bool:
-    """Return whether standard input is a pipe or a file, not a terminal or a null device."""
-    mode = os.fstat(descriptor).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
 HOW_TO_ADD: Final = "add files with 'kb add FOLDER', or a note with 'kb addnote TEXT'"

@@ -184,11 +184,11 @@ def print_list(answer: Row, name: str, columns: Columns, nothing: str = "", *, j
     if json:
         print_json(answer)
         return
-    cells = ([_cell(row, column) for column in columns.values()] for row in answer[name])
+    cells = ([cell(row, column) for column in columns.values()] for row in answer[name])
     print_table(tuple(columns), cells, nothing)
 
 
-def _cell(row: Row, column: str | Callable[[Row], object]) -> object:
+def cell(row: Row, column: str | Callable[[Row], object]) -> object:
     if not isinstance(column, str):
         return column(row)
     return format_time(row[column]) if column == "at" or column.endswith("_at") else row.get(column)

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 from typing import Final, NamedTuple
 from unicodedata import category, combining, east_asian_width
 
@@ -73,15 +73,12 @@ class Styled:
         )
         return Styled.join(Styled(text, style) for text, style in pieces if text)
 
-    def split_lines(self) -> Iterator[Styled]:
-        start = 0
-        for line in self.text.split("\n"):
-            yield self[start : start + len(line)]
-            start += len(line) + 1
-
     def wrap(self, width: int) -> list[Styled]:
         """Return the text as lines of at most `width` columns, without trailing white space."""
-        return [part for line in self.split_lines() for part in line.wrap_line(width)]
+        ends = accumulate(len(line) + 1 for line in self.text.split("\n"))
+        starts = [0, *ends]
+        lines = (self[start : end - 1] for start, end in pairwise(starts))
+        return [part for line in lines for part in line.wrap_line(width)]
 
     def wrap_line(self, width: int) -> Iterator[Styled]:
         """Yield one line as lines of at most `width` columns."""

@@ -21,7 +21,7 @@ from kb.folders.own_data import NOTES_MARK, is_own_data
 from kb.folders.placeholders import is_dataless, is_placeholder, name_elsewhere
 from kb.folders.timed_reads import ask, ask_folder, forget_silent
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.source_paths import absolute
+from kb_cli.runtime.files import absolute
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -120,7 +120,7 @@ def is_from_here(known: dict[str, Any], machine: str) -> bool:
     is_same_home, is_same_name = bool(known["machine"] == machine), bool(known["host"] == host_name())
     if is_same_home == is_same_name:
         return is_same_home  # do not look at the disks of other folders: they may belong to anyone
-    return " " in known_device(known) and is_disk_here(known)
+    return " " in parsed(known["mounts"]).get("", "") and is_disk_here(known)
 
 
 def is_disk_here(known: dict[str, Any]) -> bool:
@@ -130,11 +130,6 @@ def is_disk_here(known: dict[str, Any]) -> bool:
     except (OSError, ValueError, RuntimeError):  # not a valid path on this system, or a loop of links
         return False
     return now.get("") == parsed(known["mounts"]).get("")
-
-
-def known_device(known: dict[str, Any]) -> str:
-    """Return the mount point of a folder's disk, and its number if it had one."""
-    return parsed(known["mounts"]).get("", "")
 
 
 def host_name() -> str:

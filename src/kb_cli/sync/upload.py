@@ -85,17 +85,14 @@ class Uploader:
                     title=self.title,
                 )
         except (OSError, BodyUnreadable) as error:
-            self._note_unread(item, error)
+            cause = error if isinstance(error, OSError) else error.__cause__
+            item.error, item.is_unread = (cause.strerror if isinstance(cause, OSError) else None) or str(error), True
         except UnicodeEncodeError:
             item.error = "its name is not UTF-8"
         except KbError as error:
             if exit_codes.exit_code_for(error) != exit_codes.REFUSED:
                 raise
             item.error = error.detail
-
-    def _note_unread(self, item: FileItem, error: OSError | BodyUnreadable) -> None:
-        cause = error if isinstance(error, OSError) else error.__cause__
-        item.error, item.is_unread = (cause.strerror if isinstance(cause, OSError) else None) or str(error), True
 
     async def _is_stored(self, item: FileItem) -> bool:
         remote = self.remote.get(item.source_path)

@@ -15,6 +15,7 @@ from kb_cli.sync.folder import Folder
 
 FOLDER: Final = "watched"
 ID_LENGTH: Final = 32
+_reported: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,10 @@ def load_records() -> dict[str, WatchedFolder]:
         try:
             records[file.stem] = parse(file.stem, json.loads(file.read_text("utf-8")))
         except (OSError, ValueError, TypeError) as error:
-            report_unreadable(file, error)
+            line = f"{file}: kb cannot read this record of a watched folder: {error}"
+            if line not in _reported:
+                print_error(line)
+            _reported.add(line)
     return records
 
 
@@ -113,13 +117,3 @@ def remove_record(record: WatchedFolder) -> None:
 
 def record_file(watch_id: str) -> Path:
     return records_folder() / f"{watch_id}.json"
-
-
-_reported: set[str] = set()
-
-
-def report_unreadable(file: Path, error: Exception) -> None:
-    """Print once that a record cannot be read."""
-    if (line := f"{file}: kb cannot read this record of a watched folder: {error}") not in _reported:
-        _reported.add(line)
-        print_error(line)

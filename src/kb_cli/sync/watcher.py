@@ -210,7 +210,10 @@ class Watcher:
         try:
             known = await self._fetch_known(client, records)
         except KbError as error:  # the folders go on, and say so themselves
-            self._say_problem(explain_key() if isinstance(error, Unauthorized) else error.detail)
+            reason = explain_key() if isinstance(error, Unauthorized) else error.detail
+            if reason != self._problem:
+                print_error(f"{reason} kb keeps trying.")
+            self._problem = reason
             return
         self._problem = ""
         for id_ in self._threads.keys() - known.keys():
@@ -227,12 +230,6 @@ class Watcher:
         syncing = {id_: id_ in self._threads and self._threads[id_].is_syncing for id_ in records}
         known = await client.note_running(machine_id(), syncing)
         return {watch["id"]: watch["asked_at"] for watch in known["watches"]}
-
-    def _say_problem(self, reason: str) -> None:
-        """Print once why the engine does not answer."""
-        if reason != self._problem:
-            print_error(f"{reason} kb keeps trying.")
-        self._problem = reason
 
 
 @asynccontextmanager

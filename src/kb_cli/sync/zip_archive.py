@@ -125,7 +125,11 @@ def _numbered(path: Path, first: int = 1) -> Iterator[Path]:
 def _unpack(archive: Path, folder: Path, room: _Budget, places: _Places, code_page: str | None) -> set[str]:
     """Unpack an archive; return the code page guessed for its names, if any."""
     with zipfile.ZipFile(archive) as content:
-        entries = [member for member in content.infolist() if not (member.is_dir() or is_ignore_file(member.filename))]
+        entries = [
+            member
+            for member in content.infolist()
+            if not (member.is_dir() or (_inner_path(member.filename).name in IGNORE_FILES))
+        ]
         room.take(entries)
         names, guessed = entry_names(entries, code_page)
         for entry, name in zip(entries, names, strict=True):
@@ -133,11 +137,6 @@ def _unpack(archive: Path, folder: Path, room: _Budget, places: _Places, code_pa
                 with content.open(entry) as packed, target.open("wb") as file:
                     shutil.copyfileobj(packed, file)
     return {guessed} if guessed else set()
-
-
-def is_ignore_file(name: str) -> bool:
-    """Return whether a file is an ignore file. kb skips these, because the owner chose the contents of an archive."""
-    return _inner_path(name).name in IGNORE_FILES
 
 
 def _inner_path(name: str) -> PurePosixPath:
