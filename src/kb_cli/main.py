@@ -1,7 +1,5 @@
 """The program `kb`: its commands and their exit codes."""
 
-from __future__ import annotations
-
 import gc
 import io
 import os

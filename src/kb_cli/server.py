@@ -1,7 +1,5 @@
 """`kb serve`: run everything in one process. The table of apps defines all paths."""
 
-from __future__ import annotations
-
 import gc
 import ipaddress
 import logging

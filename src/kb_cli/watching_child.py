@@ -1,7 +1,5 @@
 """The child of `kb serve` that watches this machine's folders for its engine."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import sys

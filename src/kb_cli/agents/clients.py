@@ -1,7 +1,5 @@
 """The programs that use kb through MCP, from `clients.toml`, and the configuration that connects each."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Add settings to files of other programs, and preserve the rest, including comments and order."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

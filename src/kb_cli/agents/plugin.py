@@ -1,7 +1,5 @@
 """Write a plug-in folder that teaches an agent to use kb: a skill, and hooks that run `kb hook`."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Read the conversation from an agent's transcript."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The messages of `kb serve` for a person at a terminal, shown instead of a log."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path

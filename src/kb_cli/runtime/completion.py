@@ -1,7 +1,5 @@
 """Shell completions. They never fail and never wait long: in doubt they offer nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

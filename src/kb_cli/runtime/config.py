@@ -1,7 +1,5 @@
 """The addresses and keys of the engine, from the environment or a file with profiles (requirement L-3)."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

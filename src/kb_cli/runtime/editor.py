@@ -1,7 +1,5 @@
 """Edit a text in the user's own editor."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

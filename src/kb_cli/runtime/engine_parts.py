@@ -1,7 +1,5 @@
 """Parts of the engine, for commands that work without its server. The engine may not be installed."""
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The exit codes of `kb`, and the errors that only the command line raises."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from typer import TyperException

@@ -1,7 +1,5 @@
 """Paths of files, files of other programs that people also edit, and the settings to start this kb again."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Remember the results of the last search in a terminal, so that they can be opened by number."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any, Final

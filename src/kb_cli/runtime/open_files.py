@@ -1,7 +1,5 @@
 """Open the source of a document in the user's editor or the default program."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Write safely to standard output: texts and titles may come from others, and terminals obey control characters."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

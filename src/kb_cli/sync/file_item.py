@@ -1,7 +1,5 @@
 """A file to add to the knowledge base."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

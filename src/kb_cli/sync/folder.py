@@ -1,7 +1,5 @@
 """A synced folder: its files and their names in the knowledge base."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path

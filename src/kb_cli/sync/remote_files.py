@@ -4,8 +4,6 @@ Nothing is cached here: each call queries the engine. The result is therefore co
 another machine, and after a document was deleted.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

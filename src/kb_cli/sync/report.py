@@ -1,20 +1,16 @@
 """Report the results of add and sync."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kb.folders.deletions import Withheld
 from kb_cli.runtime import output
 from kb_cli.runtime.error_wording import rephrase
 from kb_cli.sync.file_item import FileItem
-
-if TYPE_CHECKING:
-    from kb.folders.deletions import Withheld
-    from kb_cli.sync.file_selection import FileSelection
+from kb_cli.sync.file_selection import FileSelection
 
 ACTS: Final = ("added", "changed", "moved", "deleted")
 MANY_FAILURES: Final = 20

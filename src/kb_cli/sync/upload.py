@@ -1,14 +1,12 @@
 """Upload files, a few at a time: skip files that the engine has, and continue if one fails."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar, cast
+from typing import BinaryIO, Final, TypeVar, cast
 
 from kb.api.errors import KbError
 from kb.client.client import EngineClient
@@ -17,11 +15,9 @@ from kb.folders.timed_reads import TimedReader, ask, listening, open_file
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.engine_call import run_parallel
 from kb_cli.runtime.progress import progress_bar
-
-if TYPE_CHECKING:
-    from kb_cli.sync.digests import DigestCache
-    from kb_cli.sync.file_item import FileItem
-    from kb_cli.sync.remote_files import RemoteFile
+from kb_cli.sync.digests import DigestCache
+from kb_cli.sync.file_item import FileItem
+from kb_cli.sync.remote_files import RemoteFile
 
 T = TypeVar("T")
 

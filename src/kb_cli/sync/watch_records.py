@@ -1,7 +1,5 @@
 """The folders that this machine watches: one file per folder, so that two commands at once cannot lose one."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Watch the folders of this machine, each in a thread of its own: a missing disk must not block the others."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys
@@ -11,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from contextvars import copy_context
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.api.errors import KbError, Unauthorized
 from kb.client.client import EngineClient
@@ -20,13 +18,11 @@ from kb_cli.runtime.error_wording import rephrase
 from kb_cli.runtime.last_search import state_folder
 from kb_cli.runtime.output import print_error, print_line
 from kb_cli.sync.digests import DigestCache
+from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_claim import machine_id
 from kb_cli.sync.report import SyncResult, is_done, summarize
 from kb_cli.sync.watch_records import WatchedFolder, load_records
 from kb_cli.sync.watch_rounds import RETRY_SECONDS, Follower
-
-if TYPE_CHECKING:
-    from kb_cli.sync.folder import Folder
 
 LOOK_SECONDS: Final = 2.0
 """How often the records and the engine's requests are read."""

@@ -1,7 +1,5 @@
 """Unpack archives of notes, such as Notion exports; their files are added like ordinary files."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import zipfile
