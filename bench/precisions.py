@@ -35,8 +35,7 @@ from kb.settings import Settings
 from kb.store.rows import Filter, VectorSpace
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import FollowingPool, Instruments
-from kb_cli.evaluation import RECALL_DEPTH, Measures, mean
-from kb_cli.evaluation import ranked_grades
+from kb_cli.evaluation import RECALL_DEPTH, Measures, mean, ranked_grades
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
