@@ -58,18 +58,22 @@ class Config:
 
     @property
     def engine_url(self) -> str:
+        """The address of the engine."""
         return self.settings["engine_url"].value
 
     @property
     def api_key(self) -> str | None:
+        """The API key of the engine."""
         return self._key("api_key")
 
     @property
     def mcp_url(self) -> str:
+        """The address of the MCP endpoint for agents."""
         return self.settings["mcp_url"].value
 
     @property
     def mcp_api_key(self) -> str | None:
+        """The key of the MCP endpoint for agents."""
         return self._key("mcp_api_key")
 
     def _key(self, name: str) -> str | None:
