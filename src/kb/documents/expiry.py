@@ -1,4 +1,4 @@
-"""Deletion of what is kept for a limited time: done jobs, audit lines, earlier versions and documents in the bin."""
+"""Deletion of expired jobs, audit lines, earlier versions and documents in the bin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VERSIONS: Final = 100
 
 
 def expire(store: Store, originals: Originals, keep_jobs_days: int) -> bool:
-    """Delete some of what has expired, with its files; return whether more may be left.
+    """Delete some of the expired rows, with their files; return whether more may be left.
 
     Done jobs are kept for `keep_jobs_days`, or forever if that is 0.
     """

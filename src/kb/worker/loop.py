@@ -258,7 +258,7 @@ class Worker:
             self._originals.sweep_strays(self._store)
 
     def _expire(self) -> None:
-        """Delete what has expired; new work comes first."""
+        """Delete expired rows; new work comes first."""
         if time.monotonic() < self._expire_at or clock.own.look():
             return
         while not (self._stop.is_requested or self._wake.is_set()):
