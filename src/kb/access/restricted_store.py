@@ -13,6 +13,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kb.api.errors import Forbidden, NotFound
 from kb.api.fields import JobStatus, Sort
 from kb.api.rights import Caller, Limit
@@ -260,9 +263,15 @@ class CallerDocuments:
         self.tx.check(document_id)
         return self.inner.has_vectors(document_id)
 
-    def set_vectors(self, document_id: int, content: rows.Content) -> None:
+    def without_vectors(self, document_id: int) -> list[rows.Chunk]:
         self.tx.check(document_id)
-        self.inner.set_vectors(document_id, content)
+        return self.inner.without_vectors(document_id)
+
+    def set_vectors(
+        self, document_id: int, vectors: Mapping[int, NDArray[np.float32]], space: rows.VectorSpace
+    ) -> None:
+        self.tx.check(document_id)
+        self.inner.set_vectors(document_id, vectors, space)
 
     def rename(self, document_id: int, filename: str) -> None:
         self.tx.check(document_id)
@@ -517,6 +526,9 @@ class CallerJobs:
         job_id = self.inner.add(job)
         self.tx.record("submit", job_id=job_id)
         return job_id
+
+    def await_vectors(self, document_id: int, title: str, text: str, author: Author) -> None:
+        self.inner.await_vectors(document_id, title, text, author, self.tx.limit)
 
     def get(self, job_id: int) -> rows.Job | None:
         return self._seen(self.inner.get(job_id))

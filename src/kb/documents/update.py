@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -9,6 +10,7 @@ from typing import Final
 from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
 from kb.api.fields import MAX_TAGS, NOTE
 from kb.documents.edit import Edit
+from kb.documents.late_vectors import await_vectors
 from kb.documents.lookup import existing_document
 from kb.documents.preconditions import check_match
 from kb.documents.save import without_given_tags
@@ -16,7 +18,8 @@ from kb.embed.protocol import Embedder
 from kb.formats.readers.front_matter import front_matter
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
-from kb.ingest.draft import draft_note, embed_draft
+from kb.ingest.draft import Draft, draft_note
+from kb.ingest.note_vectors import NoteVectors
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import NOBODY, Author, Chunk, Content, Document, optional_fields
 
@@ -40,7 +43,7 @@ class NoteChange:
 @again_if_model_changed
 def update_note(
     store: Store,
-    embedder: Embedder,
+    vectors: NoteVectors,
     document_id: int,
     change: NoteChange,
     check_text: Callable[[str], None] = lambda _: None,
@@ -49,9 +52,10 @@ def update_note(
 ) -> tuple[Document, list[Chunk]]:
     """Change a note in place (requirements N-1 to N-6); return the changed note and its chunks.
 
-    Embedding, the slow part, runs before the transaction, which then checks that the note is unchanged. If somebody
-    else changed the text, the edit is applied to the new text. `check_text` may refuse the new text. `checkpoint` is
-    called regularly and may stop the work by raising an error.
+    Only changed passages are embedded, before the transaction; if they are many, or the model is busy, a job adds their
+    vectors later. The transaction checks that the note is unchanged. If somebody else changed the text, the edit is
+    applied to the new text. `check_text` may refuse the new text. `checkpoint` is called regularly and may stop the work
+    by raising an error.
 
     Raises:
         NotFound: the document does not exist.
@@ -60,12 +64,14 @@ def update_note(
         Invalid: the edit does not fit the text.
         TooManyTags: the note would have more than `MAX_TAGS`.
     """
+    arrived = time.monotonic()
     for _ in range(MAX_ATTEMPTS):
         with store.read() as tx:
             note = _matching(tx, document_id, change.if_match)
-            before = _text(tx, document_id)
-        content = _drafted(note, before, change, check_text, embedder, checkpoint)
-        with store.write() as tx:
+            before = tx.documents.chunks(document_id)
+        draft = _drafted(note, before, change, check_text, vectors.embedder, checkpoint)
+        content = vectors.content(draft, arrived, before)[0] if draft else None
+        with store.write(checkpoint, urgent=True) as tx:
             present = _matching(tx, document_id, change.if_match)
             if change.edit.rests_on_text and present.content_hash != note.content_hash:
                 continue
@@ -78,6 +84,7 @@ def update_note(
             if content is not None:
                 merged = replace(content, replaces=present.replaces, **optional_fields(present))
                 tx.documents.replace(document_id, without_given_tags(merged, present, change.tags_add))
+                await_vectors(tx, document_id, author)
             tx.documents.change_tags(document_id, add=add, remove=remove)
             changed = existing_document(tx, document_id)
             if (add or remove) and len(changed.tags) > MAX_TAGS:
@@ -88,15 +95,16 @@ def update_note(
 
 def _drafted(
     note: Document,
-    before: str,
+    chunks: Sequence[Chunk],
     change: NoteChange,
     check_text: Callable[[str], None],
     embedder: Embedder,
     checkpoint: Callable[[], None],
-) -> Content | None:
+) -> Draft | None:
     """Return the new content of the note; None if neither its text nor its title changes."""
     if change.edit == NO_EDIT and change.title is None:
         return None
+    before = "".join(chunk.text for chunk in chunks)
     after = change.edit.apply(before)
     if not after.strip():
         raise Invalid("text: the note must contain more than white space. To remove it, delete it.")
@@ -104,7 +112,7 @@ def _drafted(
     if without_embedded(after) != after and without_embedded(before) == before:
         raise Invalid("text: a note cannot contain a picture as base64. Add the picture, or the whole text, as a file.")
     title = change.title or (None if _brings_title(change.edit, before) else given_title(note))
-    return embed_draft(draft_note(after, title, embedder, checkpoint=checkpoint), embedder, checkpoint)
+    return draft_note(after, title, embedder, checkpoint=checkpoint, before=chunks)
 
 
 def _brings_title(edit: Edit, before: str) -> bool:

@@ -60,6 +60,11 @@ class Draft(Content):
     inputs: Sequence[str] = ()
     attachments: Sequence[Attachment] = ()
 
+    def content(self, vectors: NDArray[np.float32] | None = None) -> Content:
+        """Return the content, with vectors or without."""
+        fields = {name: getattr(self, name) for name in OF_CONTENT}
+        return Content(**fields if vectors is None else fields | {"vectors": vectors})
+
 
 OF_CONTENT = tuple(field.name for field in fields(Content))
 NO_VECTORS = np.empty((0, 0), np.float32)
@@ -71,6 +76,7 @@ def draft_note(
     embedder: Embedder,
     content_hash: str | None = None,
     checkpoint: Callable[[], None] = lambda: None,
+    before: Sequence[Chunk] = (),
 ) -> Draft:
     """Return the draft of a note; without any title, it is listed under its first line.
 
@@ -80,12 +86,13 @@ def draft_note(
         embedder: the model.
         content_hash: the SHA-256 of the text, if known.
         checkpoint: is called regularly and may stop the work by raising an error.
+        before: the chunks before an edit. Those that stay have no input for the model.
     """
     content_hash = content_hash or sha256(text.encode()).hexdigest()
     embedder = embedder.current
     matter = front_matter(text)
     name = title or (matter.title or "")[:MAX_TITLE] or None
-    passages = Chunker(embedder, checkpoint).split(Extracted.of_text(text), name)
+    passages = Chunker(embedder, checkpoint).split_edited(text, name, before)
     draft = _draft(NOTE, name or first_line(text[matter.length :]), content_hash, passages)
     space = VectorSpace.of(embedder.spec)
     return replace(
@@ -194,11 +201,7 @@ def embedded_contents(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float
     """Return the drafts with the vectors that `embed_slices` returned for them."""
     vectors = np.concatenate(slices) if slices else NO_VECTORS
     ends = np.cumsum([len(draft.inputs) for draft in drafts])
-    kept_fields = [{name: getattr(draft, name) for name in OF_CONTENT} for draft in drafts]
-    return [
-        Content(**fields | {"vectors": own})
-        for fields, own in zip(kept_fields, np.split(vectors, ends[:-1]), strict=True)
-    ]
+    return [draft.content(own) for draft, own in zip(drafts, np.split(vectors, ends[:-1]), strict=True)]
 
 
 def first_line(text: str) -> str:

@@ -286,7 +286,7 @@ class Incoming:
         with self.parts.store.read() as tx:
             is_binned = tx.history.binned(document_id) is not None
         if is_binned:
-            restore(self.parts.audited, self.parts.vectors.embedder, document_id, self._author)
+            restore(self.parts.audited, document_id, self._author)
         with self.parts.store.read() as tx:
             note, base = tx.documents.get(document_id), base_of(tx, row)
             if note is None:
@@ -307,7 +307,7 @@ class Incoming:
         if change:
             update_note(
                 self.parts.audited,
-                self.parts.vectors.embedder,
+                self.parts.vectors,
                 document_id,
                 change,
                 checkpoint=self.parts.checkpoint,

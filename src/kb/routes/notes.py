@@ -54,7 +54,7 @@ def patch_note(
     )
     note, chunks = update_note(
         services.store,
-        services.embedder,
+        services.note_vectors,
         document_id,
         change,
         partial(check_note, settings=settings),

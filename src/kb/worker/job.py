@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kb.access.restricted_store import as_caller
 from kb.api.errors import AlreadyReplaced, Forbidden, LeaseLost, OutOfReach, Unreadable
-from kb.api.fields import NOTE
+from kb.api.fields import NOTE, VECTORS
 from kb.api.job_errors import IN_BIN, OF_ENGINE
 from kb.api.rights import Caller
 from kb.blobs.protocol import staged_as
@@ -229,8 +229,8 @@ class Ingestion:
             self._end(job, "dropped", lease)
 
     def _draft(self, job: Job) -> Draft:
-        if job.document_id is not None and (stored := draft_of(self._store, job.document_id, self._embedder)):
-            return stored
+        if job.document_id is not None:
+            return draft_of(self._store, job.document_id, self._embedder)
         if job.staged is None:
             note = draft_note(job.text or "", job.title, self._embedder, job.content_hash, self._stop.check)
             return replace(note, replaces=job.replaces, **optional_fields(job))
@@ -305,7 +305,10 @@ class Ingestion:
             return "failed"
         if job.document_id is not None:
             add_vectors(tx, job.document_id, content)
-            tx.jobs.finish(job.id, job.document_id, existed=job.existed, omitted=job.omitted)
+            if job.kind == VECTORS:  # nobody asked for it
+                tx.jobs.delete(job.id)
+            else:
+                tx.jobs.finish(job.id, job.document_id, existed=job.existed, omitted=job.omitted)
             return "done"
         with as_caller(tx, Caller(job.author.by, "write", job.limit), job.author) as mine:
             try:
@@ -369,7 +372,7 @@ class Ingestion:
     def _end(self, job: Job, outcome: Outcome, lease: Lease, content: Content | None = None) -> None:
         lease.end(job.id)
         self._ends.publish(job.id)
-        kind = content.doc_type if content else job.kind
+        kind = content.doc_type if content and job.document_id is None else job.kind
         self._instruments.ingested(kind, outcome, lease.seconds(job.id))
         size = {"chunks": len(content.chunks)} if content else {}
         logger.info("job %s", outcome, extra={"job_id": job.id, "kind": kind, **size})
