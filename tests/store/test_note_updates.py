@@ -8,6 +8,7 @@ from kb.documents.edit import Edit
 from kb.documents.save import save
 from kb.documents.update import NoteChange, update_note
 from kb.ingest.draft import draft_note, embed_draft
+from tests.support.note_vectors import at_once
 
 
 @pytest.fixture
@@ -25,8 +26,8 @@ def test_a_title_given_while_the_text_is_edited_is_kept(store, embedder, edit):
 
     def meanwhile():
         if others:
-            update_note(store, embedder, note, others.pop())
+            update_note(store, at_once(embedder), note, others.pop())
 
-    document, chunks = update_note(store, embedder, note, NoteChange(edit), checkpoint=meanwhile)
+    document, chunks = update_note(store, at_once(embedder), note, NoteChange(edit), checkpoint=meanwhile)
     assert (document.title, document.title_given) == ("Harbour log", True)
     assert chunks[-1].text.endswith(edit.text or edit.append)

@@ -38,6 +38,7 @@ from kb.worker.job_waiters import JobWaiters
 from kb.worker.loop import Slots, in_lanes
 from tests.support.eventually import eventually
 from tests.support.models import WrappedModel
+from tests.support.note_vectors import at_once, has_vectors
 from tests.support.scans import scan
 from tests.support.workers import job_of, new_worker, queued, working
 
@@ -60,7 +61,7 @@ class Failing(WrappedModel):
         self.before_cut(text)
         return self._embedder.token_starts(text)
 
-    def embed_passages(self, texts):
+    def embed_passages(self, texts, *, alone=True):
         if len(texts) == SLICE and "ledgers" in texts[0]:
             self.slices += 1
             self.before_slice.get(self.slices, list)()
@@ -392,15 +393,27 @@ def test_a_text_that_fails_after_its_first_slice_is_begun_again_and_written_once
 
 
 @pytest.mark.requirement("N-2")
-def test_an_update_that_cannot_be_embedded_leaves_the_old_note_whole(store, worker, failing):
+def test_an_update_whose_text_cannot_be_cut_leaves_the_old_note_whole(store, worker, failing):
     document_id = ended(store, submit(store, worker, text="old words")).document_id
-    failing.failures = 1
-    with pytest.raises(RuntimeError):
-        update_note(store, failing, document_id, NoteChange(Edit("new words")))
+
+    def out_of_memory(_):
+        raise MemoryError
+
+    failing.before_cut = out_of_memory
+    with pytest.raises(MemoryError):
+        update_note(store, at_once(failing), document_id, NoteChange(Edit("new words")))
     assert found(store, "old") == ["old words"]
     assert found(store, "new") == []
     with store.read() as tx:
         assert tx.documents.get(document_id).updated_at is None
+
+
+def test_an_update_that_cannot_be_embedded_is_found_by_its_words_and_gets_vectors_later(store, worker, failing):
+    document_id = ended(store, submit(store, worker, text="old words")).document_id
+    failing.failures = 2
+    update_note(store, at_once(failing), document_id, NoteChange(Edit("new words")))
+    assert (found(store, "old"), found(store, "new")) == ([], ["new words"])
+    eventually("it has vectors", lambda: has_vectors(store, document_id))
 
 
 def test_what_a_job_came_with_is_not_kept_after_it(store, worker, tmp_path):

@@ -44,6 +44,10 @@ class NotFound(KbError, status=404, code="not-found"):
     """Nothing exists at this address."""
 
 
+class AlreadyMade(KbError, status=409, code="already-made"):
+    """This change was the last one of the note, so it was not made again."""
+
+
 class NotANote(KbError, status=409, code="not-a-note"):
     """Only notes can be updated. To change a file, send it again under the same source_path."""
 

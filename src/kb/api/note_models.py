@@ -53,6 +53,13 @@ class NoteUpdate(Request):
     title: Title | None = None
     tags_add: Tags = []
     tags_remove: Tags = []
+    once: Annotated[
+        bool,
+        Field(
+            description="Refuse an edit that was the note's last change, with the same key and program, less than ten"
+            " minutes ago. For clients that may repeat a call whose answer they missed."
+        ),
+    ] = False
 
 
 class Alike(Reply):

@@ -104,7 +104,7 @@ def _names(tx: Transaction, old: str, new: str) -> dict[str, str]:
 
 
 def _changed_texts(tx: Transaction, old: str, names: Mapping[str, str]) -> list[tuple[Document, list[Chunk], str]]:
-    """Return the notes with one of these tags in their front matter, their chunks, and their texts with the new names."""
+    """Return the notes with one of these tags in their front matter, their chunks, and their new texts."""
     notes = (
         note for note in _all(tx, Filter(tags=(old,), doc_type=NOTE)) if not names.keys().isdisjoint(note.own_tags)
     )

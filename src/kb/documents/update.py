@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
@@ -12,6 +12,7 @@ from kb.api.fields import MAX_TAGS, NOTE
 from kb.documents.edit import Edit
 from kb.documents.late_vectors import await_vectors
 from kb.documents.lookup import existing_document
+from kb.documents.note_change import NO_EDIT, NoteChange, is_repeated
 from kb.documents.preconditions import check_match
 from kb.documents.save import without_given_tags
 from kb.embed.protocol import Embedder
@@ -26,19 +27,6 @@ from kb.store.rows import NOBODY, Author, Chunk, Content, Document, optional_fie
 MAX_ATTEMPTS: Final = 20
 """How often an edit is repeated because somebody else changed the text."""
 
-NO_EDIT: Final = Edit()
-
-
-@dataclass(frozen=True, slots=True)
-class NoteChange:
-    """The changes to a note; its `content_hash` must be one of `if_match`."""
-
-    edit: Edit = NO_EDIT
-    title: str | None = None
-    tags_add: Sequence[str] = ()
-    tags_remove: Sequence[str] = ()
-    if_match: Collection[str] | None = None
-
 
 @again_if_model_changed
 def update_note(
@@ -52,28 +40,34 @@ def update_note(
 ) -> tuple[Document, list[Chunk]]:
     """Change a note in place (requirements N-1 to N-6); return the changed note and its chunks.
 
-    Only changed passages are embedded, before the transaction; if they are many, or the model is busy, a job adds their
+    Only changed passages are embedded, before the transaction. If they are many, or the model is busy, a job adds their
     vectors later. The transaction checks that the note is unchanged. If somebody else changed the text, the edit is
-    applied to the new text. `check_text` may refuse the new text. `checkpoint` is called regularly and may stop the work
-    by raising an error.
+    applied to the new text. A repeated change leaves the note as it is. `check_text` may refuse the new text.
+    `checkpoint` is called regularly and may stop the work by raising an error.
 
     Raises:
         NotFound: the document does not exist.
         NotANote: the document is not a note.
         Changed: the `content_hash` is not in `if_match`.
+        AlreadyMade: the change is to be made `once`, and the author has just made it.
         Invalid: the edit does not fit the text.
         TooManyTags: the note would have more than `MAX_TAGS`.
     """
     arrived = time.monotonic()
     for _ in range(MAX_ATTEMPTS):
         with store.read() as tx:
-            note = _matching(tx, document_id, change.if_match)
-            before = tx.documents.chunks(document_id)
+            note, before = existing_note(tx, document_id), tx.documents.chunks(document_id)
+            if is_repeated(tx, note, change, author):
+                return note, before
+            _check_match(tx, note, change)
         draft = _drafted(note, before, change, check_text, vectors.embedder, checkpoint)
         content = vectors.content(draft, arrived, before)[0] if draft else None
         with store.write(checkpoint, urgent=True) as tx:
-            present = _matching(tx, document_id, change.if_match)
-            if change.edit.rests_on_text and present.content_hash != note.content_hash:
+            present = existing_note(tx, document_id)
+            if present.content_hash != note.content_hash and is_repeated(tx, present, change, author):
+                return present, tx.documents.chunks(document_id)
+            _check_match(tx, present, change)
+            if (content is None or change.edit.rests_on_text) and present.content_hash != note.content_hash:
                 continue
             if content is not None and given_title(present) != given_title(note):
                 continue
@@ -112,6 +106,8 @@ def _drafted(
     if without_embedded(after) != after and without_embedded(before) == before:
         raise Invalid("text: a note cannot contain a picture as base64. Add the picture, or the whole text, as a file.")
     title = change.title or (None if _brings_title(change.edit, before) else given_title(note))
+    if after == before and title == given_title(note):
+        return None
     return draft_note(after, title, embedder, checkpoint=checkpoint, before=chunks)
 
 
@@ -133,19 +129,24 @@ def _tag_changes(note: Document, content: Content | None, change: NoteChange) ->
     return [*change.tags_add, *asked_for], [*change.tags_remove, *(before - after)]
 
 
-def _text(tx: Transaction, document_id: int) -> str:
-    return "".join(chunk.text for chunk in tx.documents.chunks(document_id))
+def existing_note(tx: Transaction, document_id: int) -> Document:
+    """Return a note.
 
-
-def _matching(tx: Transaction, document_id: int, if_match: Collection[str] | None) -> Document:
+    Raises:
+        NotFound: the document does not exist.
+        NotANote: the document is not a note.
+    """
     document = existing_document(tx, document_id)
     if document.doc_type != NOTE:
         raise NotANote(
             f"Document {document_id} is of type {document.doc_type}, and only notes can be updated. To replace a file,"
             " add it again under its path (kb add PATH)."
         )
-    check_match(document, if_match, shown=lambda: _text(tx, document_id))
     return document
+
+
+def _check_match(tx: Transaction, note: Document, change: NoteChange) -> None:
+    check_match(note, change.if_match, shown=lambda: "".join(chunk.text for chunk in tx.documents.chunks(note.id)))
 
 
 def change_tags(

@@ -39,7 +39,12 @@ def patch_note(
         str | None, Header(description="The `content_hash` that the note must still have, in quotes (RFC 9110).")
     ] = None,
 ) -> DocumentWithChunks:
-    """Change a note. As soon as this call returns, searches find the new text and no longer the old one."""
+    """Change a note. As soon as this call returns, searches find the new words and no longer the old ones.
+
+    kb embeds only the changed passages. If they are many or the model is busy, their vectors follow later.
+
+    A call with `If-Match` can be repeated: if the last change was the same one, the answer is the note as it is.
+    """
     settings = services.settings
     check_change(update)
     check_tags(tags_add=update.tags_add, tags_remove=update.tags_remove)
@@ -51,6 +56,7 @@ def patch_note(
         tags_add=update.tags_add,
         tags_remove=update.tags_remove,
         if_match=None if if_match is None else hashes_in(request),
+        once=update.once,
     )
     note, chunks = update_note(
         services.store,
@@ -72,7 +78,7 @@ def check_change(update: NoteUpdate) -> None:
     Raises:
         Invalid: the message names the fields that belong together.
     """
-    if all(value in (None, []) for _, value in update):
+    if all(value in (None, []) for name, value in update if name != "once"):
         raise Invalid(
             "text: nothing to change. Send text, old and new, append, prepend, title, tags_add or tags_remove."
         )

@@ -71,4 +71,4 @@ class VectorIndex(Protocol):
         """Return the next index. The ids of `added` are ascending and higher than all earlier ids."""
 
     def fill(self, filled: Sequence[NewVector]) -> None:
-        """Set the vectors of chunks that had zeros. Earlier moments may see them too, which belong to the same texts."""
+        """Set the vectors of chunks that had zeros. Earlier moments may see them too: their texts are the same."""

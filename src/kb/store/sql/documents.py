@@ -324,7 +324,7 @@ class Documents(ABC):
             self.note_order(document_id, ids)
 
     def _change_chunks(self, document_id: int, before: Sequence[Chunk], content: Content, *, may_keep: bool) -> None:
-        """Replace the chunks of a document; those whose text and header stay keep their rows and may change their places.
+        """Replace the chunks of a document; those whose text and header stay keep their rows and get new places.
 
         Raises:
             ModelChanged: the vectors are of the model that was in use before.
