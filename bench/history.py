@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.documents.edit import Edit
+from kb.documents.note_change import NoteChange
 from kb.documents.save import save
-from kb.documents.update import NoteChange, update_note
+from kb.documents.update import update_note
 from kb.embed.open import open_embedder
 from kb.ingest.draft import draft_note, embed_draft
 from kb.ingest.note_vectors import NoteVectors

@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 from kb.documents.delete import delete
+from kb.documents.note_change import NoteChange
 from kb.documents.restore import restore, revert
-from kb.documents.update import Edit, NoteChange, change_tags, update_note
+from kb.documents.update import Edit, change_tags, update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.maintenance.backup import back_up
 from kb.maintenance.backup_storage import backup_folders

@@ -16,9 +16,10 @@ from kb.api.errors import Occupied
 from kb.documents.delete import delete, purge
 from kb.documents.edit import Edit
 from kb.documents.lookup import existing_version
+from kb.documents.note_change import NoteChange
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
-from kb.documents.update import NoteChange, change_tags, update_note
+from kb.documents.update import change_tags, update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor

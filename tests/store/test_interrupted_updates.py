@@ -11,8 +11,9 @@ import pytest
 
 from kb.api.errors import DiskFault, DiskFull
 from kb.documents.edit import Edit
+from kb.documents.note_change import NoteChange
 from kb.documents.save import save
-from kb.documents.update import NoteChange, update_note
+from kb.documents.update import update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.rows import NOBODY, Filter
 from kb.store.sqlite.store import SqliteStore

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kb.documents.edit import Edit
+from kb.documents.note_change import NoteChange
 from kb.documents.save import save
-from kb.documents.update import NoteChange, update_note
+from kb.documents.update import update_note
 from kb.ingest.draft import draft_note, embed_draft
 from tests.support.note_vectors import at_once
 

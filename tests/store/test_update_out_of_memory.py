@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kb.documents.update import Edit, NoteChange, update_note
+from kb.documents.note_change import NoteChange
+from kb.documents.update import Edit, update_note
 from kb.maintenance.doctor import verify_data
 from tests.store.test_export import RealData
 from tests.store.test_interrupted_updates import content_of, whole

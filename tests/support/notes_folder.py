@@ -11,9 +11,10 @@ from kb.blobs.folder import FolderBlobs
 from kb.documents.delete import delete
 from kb.documents.edit import Edit
 from kb.documents.new_note import NoteIntake
+from kb.documents.note_change import NoteChange
 from kb.documents.originals import Originals
 from kb.documents.restore import restore
-from kb.documents.update import NoteChange, move, update_note
+from kb.documents.update import move, update_note
 from kb.ingest.note_vectors import NoteVectors
 from kb.notes_folder.folder import NotesFolder
 from kb.notes_folder.parts import FolderParts

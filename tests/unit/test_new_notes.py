@@ -20,11 +20,12 @@ from kb.documents import alike
 from kb.documents.delete import delete, purge
 from kb.documents.edit import Edit
 from kb.documents.new_note import NoteIntake
+from kb.documents.note_change import NoteChange
 from kb.documents.originals import Originals
 from kb.documents.restore import restore
 from kb.documents.submit import drop, retry
 from kb.documents.undo import Scope, carry_out, find_operation, plan
-from kb.documents.update import NoteChange, update_note
+from kb.documents.update import update_note
 from kb.formats.readers.front_matter import fact_of
 from kb.ingest import note_vectors
 from kb.ingest.active_model import ActiveModel

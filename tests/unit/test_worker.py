@@ -22,10 +22,11 @@ from kb.api.job_errors import remedy_for
 from kb.api.rights import Limit
 from kb.blobs.folder import FolderBlobs
 from kb.documents.edit import Edit
+from kb.documents.note_change import NoteChange
 from kb.documents.originals import Originals
 from kb.documents.save import save
 from kb.documents.submit import drop, retry
-from kb.documents.update import NoteChange, update_note
+from kb.documents.update import update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.ingest.stop_signal import StopSignal
 from kb.parser.extracting_sandbox import ExtractingSandbox

@@ -45,7 +45,7 @@ class NotFound(KbError, status=404, code="not-found"):
 
 
 class AlreadyMade(KbError, status=409, code="already-made"):
-    """This change was the last one of the note, so it was not made again."""
+    """The note already has this change, so it was not made again."""
 
 
 class NotANote(KbError, status=409, code="not-a-note"):

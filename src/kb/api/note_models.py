@@ -56,8 +56,8 @@ class NoteUpdate(Request):
     once: Annotated[
         bool,
         Field(
-            description="Refuse an edit that was the note's last change, with the same key and program, less than ten"
-            " minutes ago. For clients that may repeat a call whose answer they missed."
+            description="Refuse an edit of a part that the same key and program made less than ten minutes ago, if its"
+            " words are still there. For clients that may repeat a call whose answer they missed."
         ),
     ] = False
 

@@ -46,6 +46,11 @@ class Edit:
         """Whether the result depends on the old text."""
         return self.text is None
 
+    def is_in(self, text: str) -> bool:
+        """Return whether all words of this change of a part are in a text."""
+        parts = filter(None, (self.append, self.prepend, adopt_line_ends(text, self.new) if self.new else None))
+        return self != Edit() and self.rests_on_text and all(part in text for part in parts)
+
     def apply(self, before: str) -> str:
         """Return the changed text; `prepend` goes after the front matter.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
@@ -12,7 +13,7 @@ from kb.api.fields import MAX_TAGS, NOTE
 from kb.documents.edit import Edit
 from kb.documents.late_vectors import await_vectors
 from kb.documents.lookup import existing_document
-from kb.documents.note_change import NO_EDIT, NoteChange, is_repeated
+from kb.documents.note_change import NO_EDIT, NoteChange, is_repeated, keep_key
 from kb.documents.preconditions import check_match
 from kb.documents.save import without_given_tags
 from kb.embed.protocol import Embedder
@@ -49,7 +50,7 @@ def update_note(
         NotFound: the document does not exist.
         NotANote: the document is not a note.
         Changed: the `content_hash` is not in `if_match`.
-        AlreadyMade: the change is to be made `once`, and the author has just made it.
+        AlreadyMade, KeyReused: see `is_repeated`.
         Invalid: the edit does not fit the text.
         TooManyTags: the note would have more than `MAX_TAGS`.
     """
@@ -57,38 +58,50 @@ def update_note(
     for _ in range(MAX_ATTEMPTS):
         with store.read() as tx:
             note, before = existing_note(tx, document_id), tx.documents.chunks(document_id)
-            if is_repeated(tx, note, change, author):
+            text = _text(before)
+            if is_repeated(tx, note, text, change, author):
                 return note, before
-            _check_match(tx, note, change)
-        draft = _drafted(note, before, change, check_text, vectors.embedder, checkpoint)
+            check_match(note, change.if_match, shown=partial(str, text))
+        draft = _drafted(note, text, before, change, check_text, vectors.embedder, checkpoint)
         content = vectors.content(draft, arrived, before)[0] if draft else None
         with store.write(checkpoint, urgent=True) as tx:
-            present = existing_note(tx, document_id)
-            if present.content_hash != note.content_hash and is_repeated(tx, present, change, author):
-                return present, tx.documents.chunks(document_id)
-            _check_match(tx, present, change)
-            if (content is None or change.edit.rests_on_text) and present.content_hash != note.content_hash:
-                continue
-            if content is not None and given_title(present) != given_title(note):
-                continue
-            add, remove = _tag_changes(present, content, change)
-            if content is None and set(present.tags).difference(remove).union(add) == set(present.tags):
-                return present, tx.documents.chunks(document_id)
-            tx.history.keep(document_id, author)
-            if content is not None:
-                merged = replace(content, replaces=present.replaces, **optional_fields(present))
-                tx.documents.replace(document_id, without_given_tags(merged, present, change.tags_add))
-                await_vectors(tx, document_id, author)
-            tx.documents.change_tags(document_id, add=add, remove=remove)
-            changed = existing_document(tx, document_id)
-            if (add or remove) and len(changed.tags) > MAX_TAGS:
-                raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
-            return changed, tx.documents.chunks(document_id)
+            if changed := _write(tx, note, content, change, author):
+                return changed, tx.documents.chunks(document_id)
     raise Changed(f"Others keep changing note {document_id}. Try again.")
+
+
+def _write(
+    tx: Transaction, before: Document, content: Content | None, change: NoteChange, author: Author
+) -> Document | None:
+    """Write a change of a note, and return the note; None if the content does not fit the note of now."""
+    note = existing_note(tx, before.id)
+    is_other = note.content_hash != before.content_hash
+    if (is_other or change.idempotency_key) and is_repeated(tx, note, _stored_text(tx, note), change, author):
+        return note
+    check_match(note, change.if_match, shown=lambda: _stored_text(tx, note))
+    if (content is None or change.edit.rests_on_text) and is_other:
+        return None
+    if content is not None and given_title(note) != given_title(before):
+        return None
+    keep_key(tx, note, change, author)
+    add, remove = _tag_changes(note, content, change)
+    if content is None and set(note.tags).difference(remove).union(add) == set(note.tags):
+        return note
+    tx.history.keep(note.id, author)
+    if content is not None:
+        merged = replace(content, replaces=note.replaces, **optional_fields(note))
+        tx.documents.replace(note.id, without_given_tags(merged, note, change.tags_add))
+        await_vectors(tx, note.id, author)
+    tx.documents.change_tags(note.id, add=add, remove=remove)
+    changed = existing_document(tx, note.id)
+    if (add or remove) and len(changed.tags) > MAX_TAGS:
+        raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
+    return changed
 
 
 def _drafted(
     note: Document,
+    before: str,
     chunks: Sequence[Chunk],
     change: NoteChange,
     check_text: Callable[[str], None],
@@ -98,7 +111,6 @@ def _drafted(
     """Return the new content of the note; None if neither its text nor its title changes."""
     if change.edit == NO_EDIT and change.title is None:
         return None
-    before = "".join(chunk.text for chunk in chunks)
     after = change.edit.apply(before)
     if not after.strip():
         raise Invalid("text: the note must contain more than white space. To remove it, delete it.")
@@ -145,8 +157,12 @@ def existing_note(tx: Transaction, document_id: int) -> Document:
     return document
 
 
-def _check_match(tx: Transaction, note: Document, change: NoteChange) -> None:
-    check_match(note, change.if_match, shown=lambda: "".join(chunk.text for chunk in tx.documents.chunks(note.id)))
+def _stored_text(tx: Transaction, note: Document) -> str:
+    return _text(tx.documents.chunks(note.id))
+
+
+def _text(chunks: Sequence[Chunk]) -> str:
+    return "".join(chunk.text for chunk in chunks)
 
 
 def change_tags(

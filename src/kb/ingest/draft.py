@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import file_digest, sha256
 from itertools import chain, islice
@@ -24,7 +24,7 @@ from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
 from kb.lexical.document_names import with_aliases
 from kb.lexical.language import guessed
 from kb.parser.sandbox import Sandbox
-from kb.store.rows import Chunk, Content, NewChunk, VectorSpace
+from kb.store.rows import Chunk, Content, NewChunk, VectorSpace, unchanged
 
 NOT_READ = "Not read: "
 """The beginning of a document's last line if parts of its file were not read."""
@@ -54,16 +54,30 @@ SLICE = 64
 class Draft(Content):
     """A document without vectors; `inputs` are the texts for the model, one per chunk.
 
-    `attachments` were found inside its file. `space` is the space of the model whose window the chunks fit.
+    `attachments` were found inside its file. `known` are the indexes of the chunks whose vectors the store has. `space`
+    is the space of the model whose window the chunks fit.
     """
 
     inputs: Sequence[str] = ()
     attachments: Sequence[Attachment] = ()
+    known: Collection[int] = ()
+
+    @property
+    def new(self) -> list[int]:
+        """The indexes of the chunks that need vectors."""
+        return [index for index in range(len(self.chunks)) if index not in self.known]
+
+    def knowing(self, before: Sequence[Chunk]) -> Draft:
+        """Return the draft of a document that has the chunks `before`: those that stay keep their vectors."""
+        return replace(self, known=unchanged(before, self.chunks).keys())
 
     def content(self, vectors: NDArray[np.float32] | None = None) -> Content:
-        """Return the content, with vectors or without."""
+        """Return the content, with the vectors of the `new` chunks or without."""
         fields = {name: getattr(self, name) for name in OF_CONTENT}
-        return Content(**fields if vectors is None else fields | {"vectors": vectors})
+        if vectors is not None and (new := self.new):
+            fields["vectors"] = np.zeros((len(self.chunks), vectors.shape[1]), np.float32) if self.known else vectors
+            fields["vectors"][new] = vectors
+        return Content(**fields)
 
 
 OF_CONTENT = tuple(field.name for field in fields(Content))
@@ -183,7 +197,7 @@ def embed_draft(draft: Draft, embedder: Embedder, checkpoint: Callable[[], None]
 def embed_slices(
     drafts: Sequence[Draft], embedder: Embedder, checkpoint: Callable[[], None] = lambda: None
 ) -> Iterator[NDArray[np.float32]]:
-    """Embed the chunks of the drafts, a slice at a time.
+    """Embed the new chunks of the drafts, a slice at a time.
 
     Raises:
         ModelChanged: a draft was made for another model.
@@ -191,7 +205,7 @@ def embed_slices(
     embedder = embedder.current
     if any(draft.space not in (None, VectorSpace.of(embedder.spec)) for draft in drafts):
         raise ModelChanged
-    inputs = [text for draft in drafts for text in draft.inputs]
+    inputs = [draft.inputs[index] for draft in drafts for index in draft.new]
     for start in range(0, len(inputs), SLICE):
         checkpoint()
         yield embedder.embed_passages(inputs[start : start + SLICE])
@@ -200,7 +214,7 @@ def embed_slices(
 def embedded_contents(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) -> list[Content]:
     """Return the drafts with the vectors that `embed_slices` returned for them."""
     vectors = np.concatenate(slices) if slices else NO_VECTORS
-    ends = np.cumsum([len(draft.inputs) for draft in drafts])
+    ends = np.cumsum([len(draft.new) for draft in drafts])
     return [draft.content(own) for draft, own in zip(drafts, np.split(vectors, ends[:-1]), strict=True)]
 
 

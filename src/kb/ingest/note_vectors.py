@@ -15,7 +15,7 @@ from kb.api.errors import ModelChanged
 from kb.embed.protocol import Embedder
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import Draft
-from kb.store.rows import Chunk, Content, VectorSpace, unchanged
+from kb.store.rows import Chunk, Content, VectorSpace
 
 logger = logging.getLogger(__name__)
 
@@ -49,21 +49,16 @@ class NoteVectors:
         Raises:
             ModelChanged: the draft was made for another model.
         """
-        kept = unchanged(before, draft.chunks)
-        new = [index for index in range(len(draft.chunks)) if index not in kept]
-        made = self._vectors(draft, new, arrived + PATIENCE_SECONDS) if len(new) <= MOST_CHUNKS else None
-        if made is None:
-            return draft.content(), False
-        vectors = np.zeros((len(draft.chunks), made.shape[1]), np.float32)
-        vectors[new] = made
-        return draft.content(vectors), True
+        draft = draft.knowing(before)
+        made = self._vectors(draft, arrived + PATIENCE_SECONDS) if len(draft.new) <= MOST_CHUNKS else None
+        return draft.content(made), made is not None
 
-    def _vectors(self, draft: Draft, places: Sequence[int], until: float) -> NDArray[np.float32] | None:
+    def _vectors(self, draft: Draft, until: float) -> NDArray[np.float32] | None:
         embedder = self.embedder.current
         if draft.space not in (None, VectorSpace.of(embedder.spec)):
             raise ModelChanged
         chunker = Chunker(embedder)
-        chunks = [(draft.inputs[place], draft.chunks[place]) for place in places]
+        chunks = [(draft.inputs[index], draft.chunks[index]) for index in draft.new]
         inputs = [known or chunker.passage(chunk.header, chunk.text) for known, chunk in chunks]
         made = self._pool.submit(embedder.embed_passages, inputs, alone=self._is_alone())
         try:

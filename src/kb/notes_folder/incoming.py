@@ -19,8 +19,9 @@ from kb.api.stream_safe import composed
 from kb.documents.delete import delete
 from kb.documents.edit import Edit
 from kb.documents.new_note import NoteIntake
+from kb.documents.note_change import NO_EDIT, NoteChange
 from kb.documents.restore import restore
-from kb.documents.update import NO_EDIT, NoteChange, update_note
+from kb.documents.update import update_note
 from kb.folders.deletions import FEW, SHARE, Judge, Withheld
 from kb.folders.disk_view import DiskView
 from kb.formats.text.base64_data import without_embedded

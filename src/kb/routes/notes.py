@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from hashlib import sha256
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
@@ -12,7 +13,8 @@ from kb.api.errors import Invalid
 from kb.api.note_models import NoteUpdate
 from kb.documents.edit import Edit
 from kb.documents.lookup import author_of
-from kb.documents.update import NoteChange, update_note
+from kb.documents.note_change import NoteChange
+from kb.documents.update import update_note
 from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
 from kb.routes.documents import to_models, with_chunks
 from kb.routes.preconditions import hashes_in
@@ -38,12 +40,21 @@ def patch_note(
     if_match: Annotated[
         str | None, Header(description="The `content_hash` that the note must still have, in quotes (RFC 9110).")
     ] = None,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            min_length=1,
+            max_length=255,
+            description="A key of your choice. A repeated call with this key returns the note and changes nothing.",
+        ),
+    ] = None,
 ) -> DocumentWithChunks:
     """Change a note. As soon as this call returns, searches find the new words and no longer the old ones.
 
     kb embeds only the changed passages. If they are many or the model is busy, their vectors follow later.
 
-    A call with `If-Match` can be repeated: if the last change was the same one, the answer is the note as it is.
+    A call with `Idempotency-Key` can be repeated. So can one with `If-Match`: if the last change was the same one, the
+    answer is the note as it is.
     """
     settings = services.settings
     check_change(update)
@@ -57,6 +68,8 @@ def patch_note(
         tags_remove=update.tags_remove,
         if_match=None if if_match is None else hashes_in(request),
         once=update.once,
+        idempotency_key=idempotency_key,
+        request_hash=sha256(f"{document_id} {if_match} {update.model_dump_json()}".encode()).hexdigest(),
     )
     note, chunks = update_note(
         services.store,

@@ -130,6 +130,11 @@ class Content(OptionalFields):
     body_hash: str | None = None
     message_ids: tuple[str, ...] = ()
 
+    @property
+    def is_embedded(self) -> bool:
+        """Whether each chunk has a vector here."""
+        return len(self.vectors) == len(self.chunks) and bool(self.vectors.any(axis=1).all())
+
 
 class OutgoingLink(NamedTuple):
     """A link in a document: the target as written, and the document that it leads to, if there is one."""

@@ -17,7 +17,7 @@ from kb.api.fields import NOTE, VECTORS
 from kb.api.job_errors import IN_BIN, OF_ENGINE
 from kb.api.rights import Caller
 from kb.blobs.protocol import staged_as
-from kb.documents.late_vectors import add_vectors, draft_of
+from kb.documents.late_vectors import add_vectors, await_vectors, draft_of
 from kb.documents.originals import Originals
 from kb.documents.replacement import check_current, replacement_remedy
 from kb.documents.save import save
@@ -163,7 +163,7 @@ class Ingestion:
     def ingest(self, group: Sequence[DraftedJob], lease: Lease, writes: Writes) -> Iterator[None]:
         """Embed documents and start writing them, unless all jobs are dropped; pause after each of several slices."""
         drafts = [draft for _, draft in group]
-        total, slices = sum(len(draft.inputs) for draft in drafts), []
+        total, slices = sum(len(draft.new) for draft in drafts), []
         with self._instruments.ingest("embed", jobs=len(group)):
             done = 0
             for vectors in embed_slices(drafts, self._embedder, self._stop.check):
@@ -233,7 +233,7 @@ class Ingestion:
             return draft_of(self._store, job.document_id, self._embedder)
         if job.staged is None:
             note = draft_note(job.text or "", job.title, self._embedder, job.content_hash, self._stop.check)
-            return replace(note, replaces=job.replaces, **optional_fields(job))
+            return self._knowing(replace(note, replaces=job.replaces, **optional_fields(job)), job)
         with self._local(job, job.staged) as path:
             draft = draft_file(
                 path,
@@ -245,7 +245,13 @@ class Ingestion:
                 self._stop.check,
                 depth=job.depth,
             )
-        return replace(draft, replaces=job.replaces, **optional_fields(job))
+        return self._knowing(replace(draft, replaces=job.replaces, **optional_fields(job)), job)
+
+    def _knowing(self, draft: Draft, job: Job) -> Draft:
+        """Return the draft, which leaves out what the document at the job's path has already."""
+        with self._store.read() as tx:
+            document = tx.documents.at_path(job.source_path) if job.source_path else None
+            return draft.knowing(tx.documents.chunks(document.id)) if document else draft
 
     @contextmanager
     def _local(self, job: Job, staged: str) -> Iterator[Path]:
@@ -336,7 +342,9 @@ class Ingestion:
     ) -> None:
         """Finish a job whose document is saved, and queue the files found in it."""
         document_id, existed = saved
-        if existed and content.doc_type == NOTE:
+        if not content.is_embedded:
+            await_vectors(mine, document_id, job.author)  # if it is no longer the document that the draft was for
+        elif existed and content.doc_type == NOTE:
             add_vectors(mine, document_id, content)
         tx.jobs.finish(job.id, document_id, existed=existed, omitted=content.omitted)
         if job.staged:
@@ -396,7 +404,7 @@ def group_progress(group: Sequence[DraftedJob], done: int) -> Mapping[int, float
     """Return the progress of each job when `done` of the group's chunks are embedded."""
     progress = {}
     for job, draft in group:
-        count = len(draft.inputs)
+        count = len(draft.new)
         progress[job.id] = min(max(done, 0), count) / max(count, 1)
         done -= count
     return progress

@@ -45,7 +45,7 @@ class Jobs:
     def await_vectors(
         self, document_id: int, title: str, text: str, author: Author, limit: Limit | None = None
     ) -> None:
-        if not self._ask("are_vectors_awaited", id=document_id).get:
+        if not self._ask("select_awaiting", id=document_id).fetchall():
             job_id = self.add(NewJob(VECTORS, title, text=text, author=author, limit=limit))
             self.set_document(job_id, document_id, existed=False, omitted={})
 
