@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
 
-from kb.api.document_models import DocumentWithChunks
+from kb.api.document_models import ChangedNote
 from kb.api.errors import Invalid
 from kb.api.note_models import NoteUpdate
 from kb.documents.edit import Edit
@@ -48,10 +48,10 @@ def patch_note(
             description="A key of your choice. A repeated call with this key returns the note and changes nothing.",
         ),
     ] = None,
-) -> DocumentWithChunks:
+) -> ChangedNote:
     """Change a note. As soon as this call returns, searches find the new words and no longer the old ones.
 
-    kb embeds only the changed passages. If they are many or the model is busy, their vectors follow later.
+    kb embeds only the changed passages. If they are many or the model is busy, their vectors follow later (`embedded`).
 
     A call with `Idempotency-Key` can be repeated. So can one with `If-Match`: if the last change was the same one, the
     answer is the note as it is.
@@ -82,7 +82,8 @@ def patch_note(
     )
     with services.store.read() as tx:
         [model] = to_models(tx, [note])
-        return with_chunks(model, chunks, len(chunks), author_of(tx, document_id))
+        answer = with_chunks(model, chunks, len(chunks), author_of(tx, document_id))
+        return ChangedNote(**dict(answer), embedded=tx.documents.has_vectors(document_id))
 
 
 def check_change(update: NoteUpdate) -> None:
