@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -151,6 +152,16 @@ def test_after_any_edits_each_passage_has_its_place_and_its_own_vector(store, mo
     own = model.embed_passages(passages)
     assert (np.vecdot(vectors_of(store, note), own) > 0.999).all()
     assert len(set(passages) - set(model.texts[: -len(passages)])) < len(chunks)  # some have never changed
+
+
+def test_passages_that_only_change_places_keep_their_ids_and_vectors(store, model, note):
+    before, vectors = chunks_of(store, note), vectors_of(store, note)
+    content = draft_note(LOG, None, model)
+    with store.write() as tx:
+        tx.documents.replace(note, replace(content.content(), chunks=content.chunks[::-1]))
+    assert [chunk.id for chunk in chunks_of(store, note)] == [chunk.id for chunk in before][::-1]
+    assert (vectors_of(store, note) == vectors[::-1]).all()
+    assert model.texts == []
 
 
 def test_words_are_found_before_the_vectors_come(store, embedder, note, tmp_path):
