@@ -164,6 +164,7 @@ def test_passages_that_only_change_places_keep_their_ids_and_vectors(store, mode
     assert model.texts == []
 
 
+@pytest.mark.requirement("N-2")
 def test_words_are_found_before_the_vectors_come(store, embedder, note, tmp_path):
     changed_later(store, embedder, note, Edit(append=LINE))
     with store.read() as tx:
@@ -267,6 +268,15 @@ def test_an_edit_can_be_made_again_after_it_was_undone(store, embedder, note, tm
     revert(store, Originals(FolderBlobs(tmp_path), keep=True), note, 1, author=ME)
     change(store, embedder, note, Edit(append=LINE), once=True)
     assert text_of(store, note).count(LINE) == 1
+
+
+def test_words_that_came_back_can_be_taken_out_again(store, embedder, note):
+    for _ in range(2):
+        change(store, embedder, note, Edit(append=LINE), author=OTHER)
+        change(store, embedder, note, Edit(old=LINE, new=""), once=True)
+    assert LINE not in text_of(store, note)
+    with pytest.raises(AlreadyMade):
+        change(store, embedder, note, Edit(old=LINE, new=""), once=True)
 
 
 def test_a_change_from_a_version_is_made_once(store, embedder, note):

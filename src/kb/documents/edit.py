@@ -47,9 +47,13 @@ class Edit:
         return self.text is None
 
     def is_in(self, text: str) -> bool:
-        """Return whether all words of this change of a part are in a text."""
-        parts = filter(None, (self.append, self.prepend, adopt_line_ends(text, self.new) if self.new else None))
-        return self != Edit() and self.rests_on_text and all(part in text for part in parts)
+        """Return whether a text has all words of this change of a part, and not those that it replaces."""
+        if self == Edit() or not self.rests_on_text:
+            return False
+        new = adopt_line_ends(text, self.new or "")
+        rest = text.replace(new, "") if new else text
+        is_replaced = self.old is None or (new in text and self.old not in rest)
+        return is_replaced and all(part in text for part in (self.append, self.prepend) if part)
 
     def apply(self, before: str) -> str:
         """Return the changed text; `prepend` goes after the front matter.
