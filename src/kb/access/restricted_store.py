@@ -576,6 +576,7 @@ class LimitedIndex:
         self.analyzer = index.analyzer
         self.documents_of = index.documents_of
         self.hits = index.hits
+        self.texts = index.texts
 
     @property
     def languages(self) -> Sequence[str]:

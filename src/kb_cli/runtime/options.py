@@ -13,8 +13,8 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 
 from kb.api.date_parsing import moment
-from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import Invalid
+from kb.api.file_types import OWN_TYPES
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.exit_codes import UsageError
 
@@ -86,7 +86,7 @@ DocType = Annotated[
     typer.Option(
         "--type",
         metavar="TYPE",
-        help=f"Only documents of this type: {', '.join(DOC_TYPES)}.",
+        help=f"Only documents of this type: {', '.join(OWN_TYPES)}.",
         autocompletion=complete_types,
     ),
 ]
@@ -175,8 +175,8 @@ class FilterOptions:
         for option, path in (("--path", self.path), ("--under", self.under), ("--name", self.name)):
             if path == "":
                 raise UsageError(f"{option} is empty. Give a value, or leave the option out.")
-        if self.doc_type is not None and self.doc_type not in DOC_TYPES:
-            raise UsageError(f"--type: {self.doc_type!r} is not a document type{nearest(self.doc_type, DOC_TYPES)}.")
+        if self.doc_type is not None and self.doc_type not in OWN_TYPES:
+            check_type(self.doc_type)
         request = {
             "doc_type": self.doc_type,
             "lang": self.lang,
@@ -216,6 +216,16 @@ FILTER_PARAMETERS = [
     Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
     for field in fields(FilterOptions)
 ]
+
+
+def check_type(doc_type: str) -> None:
+    """Refuse a type that the engine neither reads, from any package, nor has documents of."""
+    from kb_cli.runtime.engine_call import call
+
+    status = call(lambda client: client.status())
+    known = {*OWN_TYPES, *status.get("doc_types", ()), *status["documents"]}
+    if doc_type not in known:
+        raise UsageError(f"--type: {doc_type!r} is not a document type{nearest(doc_type, sorted(known))}.")
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
