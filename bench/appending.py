@@ -45,7 +45,7 @@ def text_of(size: int, texts: Iterator[str]) -> str:
 
 
 class Append(NamedTuple):
-    """A call: seconds until the answer, of the engine's CPU meanwhile, and until its meaning was found; its word."""
+    """A call: seconds until the answer, of the engine's CPU in that time, and until its meaning was found; its word."""
 
     seconds: float
     cpu: float

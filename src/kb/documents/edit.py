@@ -47,7 +47,7 @@ class Edit:
         return self.text is None
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text has all words of this change of a part, and not those that it replaces."""
+        """Return whether a text has all words of this change of a part, and not the words that it replaces."""
         if self == Edit() or not self.rests_on_text:
             return False
         new = adopt_line_ends(text, self.new or "")

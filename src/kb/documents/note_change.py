@@ -43,7 +43,7 @@ class NoteChange:
     request_hash: str | None = None
 
     def makes(self, note: Document, former: str) -> bool:
-        """Return whether the change makes a note from its former text."""
+        """Return whether the change makes a note from its earlier text."""
         try:
             text = self.edit.apply(former)
         except Invalid:
@@ -57,7 +57,7 @@ def is_repeated(tx: Transaction, note: Document, text: str, change: NoteChange, 
     """Return whether a note has a change already: by its key, or from the version that `if_match` names (RFC 9110).
 
     Raises:
-        AlreadyMade: without those, the author has just made it, its words are still there, and it is to be made `once`.
+        AlreadyMade: without those, the author has just made it, its words are still there, and it has `once`.
         KeyReused: its key was used for another call.
     """
     if change.idempotency_key and (job := tx.jobs.with_key(change.idempotency_key)):

@@ -43,7 +43,7 @@ def update_note(
 
     Only changed passages are embedded, before the transaction. If they are many, or the model is busy, a job adds their
     vectors later. The transaction checks that the note is unchanged. If somebody else changed the text, the edit is
-    applied to the new text. A repeated change leaves the note as it is. `check_text` may refuse the new text.
+    applied to the new text. A repeated change does nothing. `check_text` may refuse the new text.
     `checkpoint` is called regularly and may stop the work by raising an error.
 
     Raises:

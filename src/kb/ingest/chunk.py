@@ -169,7 +169,7 @@ class Chunker:
 def kept_ends(before: Sequence[Chunk], text: str) -> tuple[int, int]:
     """Return how many chunks at the beginning and at the end of an edited text stay.
 
-    The ones next to a change are cut again, together with it: the new words alone may be a poor chunk.
+    The ones next to a change are cut again, together with it: only the new words may be a poor chunk.
     """
     start, end = 0, len(text)
     first = last = 0

@@ -66,7 +66,7 @@ class Draft(Content):
         return [index for index in range(len(self.chunks)) if index not in self.known]
 
     def knowing(self, before: Sequence[Chunk]) -> Draft:
-        """Return the draft of a document that has the chunks `before`: those that stay keep their vectors."""
+        """Return the draft of a document that has the chunks `before`: chunks that stay keep their vectors."""
         return replace(self, known=unchanged(before, self.chunks).keys())
 
     def content(self, vectors: NDArray[np.float32] | None = None) -> Content:

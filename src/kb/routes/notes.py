@@ -54,7 +54,7 @@ def patch_note(
     kb embeds only the changed passages. If they are many or the model is busy, their vectors follow later (`embedded`).
 
     A call with `Idempotency-Key` can be repeated. So can one with `If-Match`: if the last change was the same one, the
-    answer is the note as it is.
+    answer is the unchanged note.
     """
     settings = services.settings
     check_change(update)

@@ -248,7 +248,7 @@ class Ingestion:
         return self._knowing(replace(draft, replaces=job.replaces, **optional_fields(job)), job)
 
     def _knowing(self, draft: Draft, job: Job) -> Draft:
-        """Return the draft, which leaves out what the document at the job's path has already."""
+        """Return the draft without inputs for the model that the document at the job's path makes unnecessary."""
         with self._store.read() as tx:
             document = tx.documents.at_path(job.source_path) if job.source_path else None
             return draft.knowing(tx.documents.chunks(document.id)) if document else draft

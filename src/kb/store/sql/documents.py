@@ -356,7 +356,7 @@ class Documents(ABC):
     def _write_chunks(
         self, document_id: int, content: Content, ids: Sequence[int], written: Collection[int] = ()
     ) -> None:
-        """Write the chunks of a document, and what belongs to its content; some are `written` already."""
+        """Write the chunks of a document and the other parts of its content; some chunks are `written` already."""
         if not len(content.vectors):
             zeros = np.zeros((len(content.chunks), self.space.dimensions), np.float32)
             content = replace(content, vectors=zeros)
