@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kb.backup.verify import verify_data
 from kb.documents.edit import Edit
 from kb.documents.note_change import NoteChange
 from kb.documents.update import update_note
-from kb.maintenance.doctor import verify_data
 from tests.store.test_export import RealData
 from tests.store.test_interrupted_updates import content_of, whole
 from tests.support.eventually import eventually

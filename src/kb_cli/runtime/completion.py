@@ -1,7 +1,5 @@
 """Shell completions. They never fail and never wait long: in doubt they offer nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 
@@ -49,7 +47,6 @@ def complete_actions(*actions: str) -> Callable[[typer.Context, str], list[str]]
 
 
 def complete_profiles(incomplete: str) -> list[str]:
-    """Return the profiles in the configuration file with this prefix."""
     from kb_cli.runtime.config import load_config
 
     try:
