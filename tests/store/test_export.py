@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 from kb.api.errors import StoreError
+from kb.backup.verify import verify_data
 from kb.documents.lookup import existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
+from kb.exchange import export_folder
+from kb.exchange.export import export
+from kb.exchange.importing import import_folder
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import draft_note, embed_draft
-from kb.maintenance import export_folder
-from kb.maintenance.doctor import verify_data
-from kb.maintenance.export import export
-from kb.maintenance.importing import import_folder
-from kb.maintenance.reindex import reindex
+from kb.repair.reindex import reindex
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.rows import NOBODY, OPTIONAL_FIELDS, Author, NewJob
@@ -545,7 +545,7 @@ def change(data, embedder):
         for id_ in (2, 5):
             with store.write() as tx:
                 tx.history.discard(id_, author)
-        restore(store, embedder, 2, author)
+        restore(store, 2, author)
         with store.write() as tx:
             tx.history.discard(2, author)
 
@@ -587,8 +587,8 @@ def test_former_versions_and_the_bin_come_back_version_by_version(data, tmp_path
     files = [sorted(path.name for path in (tmp_path / each / "files").rglob("*")) for each in ("again", "export")]
     assert files[0] == files[1]
     with other.open() as store:
-        restore(store, embedder, 5, NOBODY)
-        revert(store, embedder, other.originals, 1, 1)
+        restore(store, 5, NOBODY)
+        revert(store, other.originals, 1, 1)
         with store.read() as tx:
             assert tx.documents.chunks(1)[0].text == "The lighthouse keeper counts ships."
             assert tx.documents.get(6).source_path == "/files/6"

@@ -223,6 +223,7 @@ class CallerDocuments(Guarded[Documents]):
         "parts": of_visible,
         "stamp": of_visible,
         "has_vectors": of_visible,
+        "without_vectors": of_visible,
         "set_vectors": of_visible,
         "replace": changing("update"),
         "update": changing("update"),
@@ -436,6 +437,9 @@ class CallerJobs(Guarded[Jobs]):
         self.tx.record("submit", job_id=job_id)
         return job_id
 
+    def await_vectors(self, document_id: int, title: str, text: str, author: Author) -> None:
+        self.inner.await_vectors(document_id, title, text, author, self.tx.limit)
+
     def get(self, job_id: int) -> rows.Job | None:
         return self._seen(self.inner.get(job_id))
 
@@ -572,6 +576,7 @@ class LimitedIndex:
         self.analyzer = index.analyzer
         self.documents_of = index.documents_of
         self.hits = index.hits
+        self.texts = index.texts
 
     @property
     def languages(self) -> Sequence[str]:

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
 
-from kb.api.doc_types import DOC_TYPES
+from kb.api.file_types import OWN_TYPES
 from kb.api.stream_safe import composed
 
 DEFAULT_TOP = 10
@@ -40,9 +40,12 @@ ReembedAction = Literal["start", "stop", "resume", "rollback", "finish"]
 ENDED: Final = frozenset[JobStatus]({"done", "failed"})
 """The final states of a job."""
 
-JobKind = Literal["note", "file"]
+JobKind = Literal["note", "file", "vectors"]
 NOTE: Final = "note"
 """The kind of a note's job, and the type of its document."""
+
+VECTORS: Final = "vectors"
+"""The kind of a job that makes the vectors of a changed document. It disappears when it is done."""
 
 Restriction = Literal["files", "network", "processes", "writing"]
 """A restriction of the parser: no access to files, to the network, to other processes, or no writing of files."""
@@ -170,7 +173,7 @@ IdPrefix = Annotated[
     str, Field(pattern=r"^[1-9][0-9]{0,17}$", description="Only documents whose id begins with these digits.")
 ]
 DocType = Annotated[
-    str, Field(min_length=1, max_length=100, description=f"Only documents of this type: {', '.join(DOC_TYPES)}.")
+    str, Field(min_length=1, max_length=100, description=f"Only documents of this type: {', '.join(OWN_TYPES)}.")
 ]
 Lang = Annotated[
     str,

@@ -126,7 +126,7 @@ def get_caller(request: Request, services: Services) -> Caller:
     caller: Caller | None = request.scope.get(CALLER)
     if caller is None and services.settings.has_key:
         raise Unauthorized
-    caller = caller or ANYONE
+    request.scope[CALLER] = caller = caller or ANYONE
     name = request.headers.get(ON_BEHALF_OF)
     if name is None:
         return caller

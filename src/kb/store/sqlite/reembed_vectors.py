@@ -15,11 +15,12 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.store.row_mapping import listed_ids
 from kb.store.rows import VectorSpace
 from kb.store.sql.reembed_vectors import SecondVectors
 from kb.store.sqlite.schema import declare_vectors
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.vector_codes import CHECKSUM, MEAN, numbers, pack, unpack, unpacked_mean
+from kb.store.sqlite.vector_codes import CHECKSUM, MEAN, pack, unpack, unpacked_mean
 from kb.store.sqlite.vector_space import read_space, record_space, recount_precisions
 from kb.store.sqlite.vectors import Vectors, scan
 from kb.vectors.quantize import Quantizer
@@ -64,7 +65,7 @@ class SqliteSecondVectors(SecondVectors):
         if second is None or not self._vectors.exceeds(self._execute(statements("documents")["count_chunks"]).get):
             return False
         quantizer = self._quantizer(second.space.dimensions)
-        uncoded = numbers(self._execute(self._sql("select_uncoded"), (CODED,)).get)
+        uncoded = listed_ids(self._execute(self._sql("select_uncoded"), (CODED,)).get)
         ids, vectors = self._packed(uncoded, second.space.dimensions)
         codes = (code.tobytes() for code in quantizer.encode(ids, vectors))
         self._connection.executemany(self._sql("insert_code"), zip(ids.tolist(), codes, strict=True))
@@ -98,7 +99,9 @@ class SqliteSecondVectors(SecondVectors):
         self._execute("ALTER TABLE second_vectors RENAME TO next_vectors")
         self._execute(declaration)
         for ids, vectors in scan(self._connection, self._vectors.era):
-            self.add(ids.tolist(), vectors)
+            is_made = vectors.any(axis=1)  # the others are made again before a switch back
+            self.add(ids[is_made].tolist(), vectors[is_made])
+            self._connection.executemany(self._sql("delete_code"), [(chunk_id,) for chunk_id in ids[~is_made].tolist()])
         declare_vectors(self._connection, dimensions)
         self._execute(
             "INSERT INTO chunks_vec (chunk_id, embedding) SELECT chunk_id, substr(vector, 1, ?) FROM next_vectors",
@@ -118,7 +121,7 @@ class SqliteSecondVectors(SecondVectors):
             return Quantizer(mean)
         for table in ("second_mean", "second_codes"):
             self._execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
-        ids = np.sort(numbers(self._execute(self._sql("select_ids")).get))
+        ids = np.sort(listed_ids(self._execute(self._sql("select_ids")).get))
         sample = ids[np.linspace(0, ids.size - 1, min(SAMPLE, ids.size)).astype(np.intp)]
         _, vectors = self._packed(sample, dimensions)
         quantizer = Quantizer(vectors.mean(0))
@@ -133,7 +136,7 @@ class SqliteSecondVectors(SecondVectors):
         keys: Any
         blob: Any
         [(keys, blob)] = self._execute(self._sql("select_vectors"), (apsw.carray(ids), 4 * dimensions + CHECKSUM))
-        stored_ids = numbers(keys)
+        stored_ids = listed_ids(keys)
         vectors, _ = unpack(stored_ids, blob or b"", dimensions)
         return stored_ids, vectors
 

@@ -14,6 +14,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.store.row_mapping import listed_ids
 from kb.store.sqlite.statements import statements
 from kb.vectors.quantize import Quantizer
 from kb.vectors.shared_rows import Rows, checksums
@@ -26,7 +27,7 @@ MEAN = np.zeros(1, np.int64)
 
 def chunk_ids(connection: apsw.Connection) -> NDArray[np.int64]:
     """Return the ids of all chunks, ascending."""
-    return np.sort(numbers(connection.execute(statements("vectors")["select_chunk_ids"]).get))
+    return np.sort(listed_ids(connection.execute(statements("vectors")["select_chunk_ids"]).get))
 
 
 def read_quantizer(connection: apsw.Connection, dimensions: int) -> Quantizer | None:
@@ -107,14 +108,15 @@ def _blocks(connection: apsw.Connection, width: int) -> Iterator[tuple[NDArray[n
         [(keys, blob)] = connection.execute(statements("vectors")["select_codes"], (last, 8 * width, BLOCK))
         if keys is None:
             return
-        block = numbers(keys)
+        block = listed_ids(keys)
         yield block, np.frombuffer(blob, np.uint64).reshape(-1, width)
         last = int(block[-1])
 
 
 def existing(connection: apsw.Connection, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return a mask of the ids that belong to a chunk."""
-    return np.isin(ids, numbers(connection.execute(statements("vectors")["select_existing"], (apsw.carray(ids),)).get))
+    listed = connection.execute(statements("vectors")["select_existing"], (apsw.carray(ids),)).get
+    return np.isin(ids, listed_ids(listed))
 
 
 def _fill(rows: Rows, quantizer: Quantizer, ids: NDArray[np.int64], codes: NDArray[np.uint64]) -> None:
@@ -136,8 +138,3 @@ def unpack(ids: NDArray[np.int64], blob: bytes, dimensions: int) -> tuple[NDArra
     vectors, sums = np.ascontiguousarray(words[:, :dimensions]), np.ascontiguousarray(words[:, dimensions:])
     intact: NDArray[np.bool_] = checksums(ids, vectors) == sums.view(np.uint64).ravel()
     return vectors.view(np.float32), intact
-
-
-def numbers(text: str | None) -> NDArray[np.int64]:
-    """Return comma-separated ids as an array."""
-    return np.fromstring(text, np.int64, sep=",") if text else np.empty(0, np.int64)
