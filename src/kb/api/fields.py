@@ -23,16 +23,8 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
 
 from kb.api.file_types import OWN_TYPES
+from kb.api.limits import ID_DIGITS, MAX_LABEL, MAX_NAME, MAX_PATH, MAX_TITLE
 from kb.api.stream_safe import composed
-
-DEFAULT_TOP = 10
-DEFAULT_PAGE = 50
-MAX_PAGE = 500
-
-MAX_TAGS = 100
-"""The maximum number of tags of a document, and of a list in a request."""
-
-MAX_TAG_CHARS = 200
 
 JobStatus = Literal["queued", "running", "done", "failed"]
 ReembedState = Literal["building", "stopped", "returning", "kept"]
@@ -143,14 +135,12 @@ THREAD: Final = "thread:"
 """The prefix of a tag that names a thread. The other notes of its thread also help to find a short note."""
 
 NoteText = Annotated[str, Field(min_length=1), NOT_BLANK]
-MAX_TITLE: Final = 500
-MAX_SOURCE: Final = 500
-Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE), NOT_BLANK, AfterValidator(_in_one_line)]
+Source = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK, AfterValidator(_in_one_line)]
 Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
-SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK, AfterValidator(composed)]
+SourcePath = Annotated[str, Field(min_length=1, max_length=MAX_PATH), NOT_BLANK, AfterValidator(composed)]
 """Paths are compared with composed letters (NFC), because file systems differ."""
 
-Label = Annotated[str, Field(min_length=1, max_length=255)]
+Label = Annotated[str, Field(min_length=1, max_length=MAX_LABEL)]
 SourcePrefix = Annotated[
     SourcePath, Field(description="Only documents whose `source_path` begins with this text, such as `docs/`.")
 ]
@@ -162,7 +152,7 @@ Name = Annotated[
     str,
     Field(
         min_length=1,
-        max_length=1000,
+        max_length=MAX_NAME,
         description="Only files with this name (without folders) and notes with this title; `*` and `?` are wildcards.",
     ),
 ]
@@ -185,8 +175,8 @@ DayBound = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValida
 """A moment with its time zone: its day in this zone is compared with the dates of documents."""
 
 Why = Annotated[str | None, Field(max_length=500, description="The reason for the change, which the history shows.")]
-DocumentId = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
-VersionNumber = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
+DocumentId = Annotated[int, Field(ge=1, le=10**ID_DIGITS), BeforeValidator(whole)]
+VersionNumber = Annotated[int, Field(ge=1, le=10**ID_DIGITS), BeforeValidator(whole)]
 UPDATED_AFTER: Any = Field(
     description="Only documents changed at or after this time. Documents that never changed count by their creation."
 )

@@ -12,7 +12,6 @@ from kb.api.fields import (
     ALL_TAGS,
     ANY_TAG,
     BEFORE,
-    DEFAULT_TOP,
     NO_TAG,
     NOT_BLANK,
     TAG_EXACT,
@@ -32,6 +31,7 @@ from kb.api.fields import (
     Tags,
     Timestamp,
 )
+from kb.api.limits import DEFAULT_TOP
 
 BOTH_MODES: dict[str, Any] = {
     "required": ["fts_only", "vec_only"],

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
-from kb.api.fields import MAX_TAGS, NOTE
+from kb.api.errors import Changed, Invalid, NotANote, PathTaken
+from kb.api.fields import NOTE
+from kb.api.limits import check_document_tags
 from kb.documents.edit import Edit
 from kb.documents.lookup import existing_document
 from kb.documents.preconditions import check_match
@@ -58,7 +59,7 @@ def update_note(
         NotANote: the document is not a note.
         Changed: the `content_hash` is not in `if_match`.
         Invalid: the edit does not fit the text.
-        TooManyTags: the note would have more than `MAX_TAGS`.
+        TooManyTags: the note would have too many.
     """
     for _ in range(MAX_ATTEMPTS):
         with store.read() as tx:
@@ -80,8 +81,8 @@ def update_note(
                 tx.documents.replace(document_id, without_given_tags(merged, present, change.tags_add))
             tx.documents.change_tags(document_id, add=add, remove=remove)
             changed = existing_document(tx, document_id)
-            if (add or remove) and len(changed.tags) > MAX_TAGS:
-                raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
+            if add or remove:
+                check_document_tags(changed.tags)
             return changed, tx.documents.chunks(document_id)
     raise Changed(f"Others keep changing note {document_id}. Try again.")
 
@@ -147,7 +148,7 @@ def change_tags(
 
     Raises:
         NotFound: the document does not exist.
-        TooManyTags: the document would have more than `MAX_TAGS`.
+        TooManyTags: the document would have too many.
     """
     with store.write() as tx:
         before = set(existing_document(tx, document_id).tags)
@@ -155,8 +156,7 @@ def change_tags(
             tx.history.keep(document_id, author)
             tx.documents.change_tags(document_id, add=add, remove=remove)
         document = existing_document(tx, document_id)
-        if len(document.tags) > MAX_TAGS:
-            raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
+        check_document_tags(document.tags)
     return document
 
 

@@ -39,7 +39,6 @@ from kb.api.fields import (
     ALL_TAGS,
     ANY_TAG,
     BEFORE,
-    DEFAULT_PAGE,
     NO_TAG,
     TAG_EXACT,
     UPDATED_AFTER,
@@ -57,13 +56,13 @@ from kb.api.fields import (
     SourcePrefix,
     Tag,
 )
+from kb.api.limits import DEFAULT_PAGE, MAX_ID, MAX_NAME, check_note, check_tags
 from kb.api.search_models import SearchRequest
 from kb.documents import tag_rename, update
 from kb.documents.delete import delete, purge
 from kb.documents.excerpts import excerpt, excerpt_of_characters, requested_target, window
 from kb.documents.lookup import author_of, existing_document, existing_version
 from kb.routes.dependencies import (
-    MAX_ID,
     READ,
     WRITE,
     AuthorDep,
@@ -76,7 +75,6 @@ from kb.routes.dependencies import (
     turn,
 )
 from kb.routes.problems import links_to_document, problems
-from kb.routes.request_limits import check_note, check_tags
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
 from kb.store.protocol import Transaction
@@ -109,7 +107,9 @@ class ChunksQuery(QueryModel):
     heading: Annotated[
         str | None,
         Field(
-            min_length=1, max_length=1000, description="Only the chunks under this heading, or the first similar one."
+            min_length=1,
+            max_length=MAX_NAME,
+            description="Only the chunks under this heading, or the first similar one.",
         ),
     ] = None
     around: Annotated[int, Field(ge=0, le=MAX_ID, description="Also this number of chunks before and after.")] = 0
@@ -273,7 +273,7 @@ def look_up_links(request: LinksRequest, services: ServicesDep) -> LinkList:
 
     With `document_id`, kb resolves them as links of this document.
     """
-    check_note(request.text, services.settings)
+    check_note(request.text, services.settings.max_note_chars)
     with services.store.view() as tx:
         document = None if request.document_id is None else existing_document(tx, request.document_id)
         links = tx.links.in_text(request.text, document)
