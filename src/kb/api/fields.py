@@ -23,7 +23,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
 
 from kb.api.file_types import OWN_TYPES
-from kb.api.limits import ID_DIGITS, MAX_LABEL, MAX_NAME, MAX_PATH, MAX_TITLE
+from kb.api.limits import ID_DIGITS, MAX_LABEL, MAX_PATH, MAX_TITLE
 from kb.api.stream_safe import composed
 
 JobStatus = Literal["queued", "running", "done", "failed"]
@@ -141,31 +141,8 @@ SourcePath = Annotated[str, Field(min_length=1, max_length=MAX_PATH), NOT_BLANK,
 """Paths are compared with composed letters (NFC), because file systems differ."""
 
 Label = Annotated[str, Field(min_length=1, max_length=MAX_LABEL)]
-SourcePrefix = Annotated[
-    SourcePath, Field(description="Only documents whose `source_path` begins with this text, such as `docs/`.")
-]
-SourcePart = Annotated[
-    SourcePath,
-    Field(description="Only documents whose `source_path` contains this text; the case of ASCII letters is ignored."),
-]
-Name = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=MAX_NAME,
-        description="Only files with this name (without folders) and notes with this title; `*` and `?` are wildcards.",
-    ),
-]
-IdPrefix = Annotated[
-    str, Field(pattern=r"^[1-9][0-9]{0,17}$", description="Only documents whose id begins with these digits.")
-]
 DocType = Annotated[
     str, Field(min_length=1, max_length=100, description=f"Only documents of this type: {', '.join(OWN_TYPES)}.")
-]
-Lang = Annotated[
-    str,
-    Field(pattern=r"^[A-Za-z]{2}$", description="Only documents in this language, as an ISO 639-1 code such as `de`."),
-    AfterValidator(str.lower),
 ]
 Count = Annotated[int, Field(ge=1), BeforeValidator(whole)]
 """A number from 1, which JSON may write as 3.0."""
@@ -177,13 +154,6 @@ DayBound = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValida
 Why = Annotated[str | None, Field(max_length=500, description="The reason for the change, which the history shows.")]
 DocumentId = Annotated[int, Field(ge=1, le=10**ID_DIGITS), BeforeValidator(whole)]
 VersionNumber = Annotated[int, Field(ge=1, le=10**ID_DIGITS), BeforeValidator(whole)]
-UPDATED_AFTER: Any = Field(
-    description="Only documents changed at or after this time. Documents that never changed count by their creation."
-)
-AFTER: Any = Field(
-    description="Only documents dated on or after this day. Without a date, the last change or the creation counts."
-)
-BEFORE: Any = Field(description="Only documents dated before this day, by the same rule as `after`.")
 DocumentsCursor = Annotated[
     str, Field(max_length=500, description=PAGE_BEFORE), Like(r"^[0-9]{1,18}\.([0-9a-f]{2})*$", ANSWERED)
 ]
@@ -193,15 +163,6 @@ BinCursor = Annotated[
     Field(max_length=100, description=PAGE_BEFORE),
     Like(r"^[0-9]{1,18}\.[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$", ANSWERED),
 ]
-
-
-ALL_TAGS: Final = Field(
-    description="Only documents with all of these tags. Each tag includes the tags below it: `projects` matches"
-    " `projects/kiln`."
-)
-ANY_TAG: Final = Field(description="Only documents with at least one of these tags or the tags below them.")
-NO_TAG: Final = Field(description="Only documents with none of these tags and none of the tags below them.")
-TAG_EXACT: Final = Field(description="Do not include the tags below the tags of the filters.")
 
 
 class Request(BaseModel):

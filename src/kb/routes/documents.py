@@ -34,28 +34,8 @@ from kb.api.document_models import (
     TagRename,
 )
 from kb.api.errors import Invalid
-from kb.api.fields import (
-    AFTER,
-    ALL_TAGS,
-    ANY_TAG,
-    BEFORE,
-    NO_TAG,
-    TAG_EXACT,
-    UPDATED_AFTER,
-    DayBound,
-    DocType,
-    DocumentId,
-    DocumentsCursor,
-    IdPrefix,
-    Instant,
-    Lang,
-    ListSorted,
-    Name,
-    SourcePart,
-    SourcePath,
-    SourcePrefix,
-    Tag,
-)
+from kb.api.fields import DocumentId, DocumentsCursor, ListSorted, Tag
+from kb.api.filters import ALL_TAGS, ANY_TAG, NO_TAG, SHARED, Filters, IdPrefix, PathFilters, SourcePart
 from kb.api.limits import DEFAULT_PAGE, MAX_ID, MAX_NAME, check_note, check_tags
 from kb.api.search_models import SearchRequest
 from kb.documents import tag_rename, update
@@ -115,25 +95,19 @@ class ChunksQuery(QueryModel):
     around: Annotated[int, Field(ge=0, le=MAX_ID, description="Also this number of chunks before and after.")] = 0
 
 
-class DocumentsQuery(QueryModel):
-    """The filters and the order of a list of documents."""
+class ListFilters(PathFilters, QueryModel):
+    """The filters by path, id and tag."""
 
-    source_path: SourcePath | None = None
-    source_prefix: SourcePrefix | None = None
-    name: Name | None = None
     source_part: SourcePart | None = None
     id_prefix: IdPrefix | None = None
     tag: Annotated[list[Tag], ALL_TAGS, Field(default_factory=list)]
     tag_any: Annotated[list[Tag], ANY_TAG, Field(default_factory=list)]
     tag_not: Annotated[list[Tag], NO_TAG, Field(default_factory=list)]
-    tag_exact: Annotated[bool, TAG_EXACT] = False
-    doc_type: DocType | None = None
-    lang: Lang | None = None
-    created_after: Annotated[Instant | None, Field(description="Only documents created at or after this time.")] = None
-    created_before: Annotated[Instant | None, Field(description="Only documents created before this time.")] = None
-    updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
-    after: Annotated[DayBound | None, AFTER] = None
-    before: Annotated[DayBound | None, BEFORE] = None
+
+
+class DocumentsQuery(Filters, ListFilters):  # the fields of the last base come first
+    """The filters and the order of a list of documents."""
+
     part_of: Annotated[DocumentId | None, Field(description="Only documents inside this one: attachments.")] = None
     sort: ListSorted = "id"
     limit: PageLimit = DEFAULT_PAGE
@@ -193,17 +167,7 @@ def to_filter(tags: Sequence[str], request: SearchRequest | DocumentsQuery) -> r
         tags=tuple(tags),
         tag_any=tuple(request.tag_any),
         tag_not=tuple(request.tag_not),
-        tag_exact=request.tag_exact,
-        doc_type=request.doc_type,
-        language=request.lang,
-        source_path=request.source_path,
-        source_prefix=request.source_prefix,
-        name=request.name,
-        created_after=request.created_after,
-        created_before=request.created_before,
-        updated_after=request.updated_after,
-        after=request.after,
-        before=request.before,
+        **{name: getattr(request, name) for name in SHARED},
     )
 
 
