@@ -530,7 +530,7 @@ def test_an_answer_names_other_languages_of_documents_only_if_nothing_answers_we
     assert others("notice period") == ["de", "fr"]
     assert others("wann zahlt die Versicherung bei Hagel") == ["en", "fr"]
     assert others("when does the ferry leave the harbour") == []
-    assert others("notice period", language="fr") == []
+    assert others("notice period", lang="fr") == []
     assert others("notice period", source_path="ferry.md") == []
     assert others("違約金") == []
 

@@ -135,7 +135,7 @@ THREAD: Final = "thread:"
 """The prefix of a tag that names a thread. The other notes of its thread also help to find a short note."""
 
 NoteText = Annotated[str, Field(min_length=1), NOT_BLANK]
-Source = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK, AfterValidator(_in_one_line)]
+Source = Annotated[str, Field(min_length=1, max_length=500), NOT_BLANK, AfterValidator(_in_one_line)]
 Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
 SourcePath = Annotated[str, Field(min_length=1, max_length=MAX_PATH), NOT_BLANK, AfterValidator(composed)]
 """Paths are compared with composed letters (NFC), because file systems differ."""

@@ -1,4 +1,4 @@
-"""The limits that several rooms share, and what a refusal says. A limit that is a setting names the setting."""
+"""The limits that several parts share, and the texts of their errors. If a limit is a setting, its text names it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MAX_TAG_CHARS: Final = 200
 MAX_TITLE: Final = 500
 MAX_PATH: Final = 4096
 MAX_NAME: Final = 1000
-"""Of a name or a heading to look for."""
+"""The maximum length of a name or a heading to look for."""
 
 MAX_LABEL: Final = 255
-"""Of the name of a file, as most file systems have it, or of a machine."""
+"""The maximum length of the name of a file or a machine, as in most file systems."""
 
 MAX_UPLOAD_MB: Final = 512
 MAX_REASONS: Final = 20
@@ -88,7 +88,7 @@ def upload_limit(most: int) -> str:
 
 
 def larger_than(most: int) -> str:
-    """Return what is wrong with a file of more than `most` bytes."""
+    """Return the fault of a file with more than `most` bytes, as the end of a sentence."""
     return f"larger than {most >> 20} MiB"
 
 
