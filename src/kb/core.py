@@ -224,7 +224,7 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
         picture_queue=Admission(MAX_PICTURES, 1, "page pictures are requested"),
         map=stack.enter_context(DocumentMapper(store)),
         map_queue=Admission(MAX_MAPS, MAPS_AT_ONCE, "maps are requested"),
-        comparison_queue=Admission(MAX_COMPARISONS, 1, "documents are compared"),
+        comparison_queue=Admission(MAX_COMPARISONS, 1, "comparisons are requested"),
         notes_folder=start_notes_folder(core, settings, note_vectors, stack),
         maintenance=maintenance,
         live_settings=live,
