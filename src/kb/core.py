@@ -14,7 +14,7 @@ from prometheus_client import Info
 from kb import __version__, clock
 from kb.access.keyring import FILE, Keyring, take_in
 from kb.api.errors import FilesUnavailable, ModelError, SettingError
-from kb.api.fields import MAX_TAGS
+from kb.api.limits import MAX_TAGS
 from kb.backup.schedule import BackupSchedule
 from kb.backup.swap import complete_restore
 from kb.documents.blob_place import bring_in, open_blobs
@@ -66,7 +66,6 @@ MAX_PICTURES = 8
 LOOK_SECONDS = 2.0
 """How often clients that wait for a job check it, if other processes do jobs and notifications may be lost."""
 
-TOO_MANY_PICTURES = f"Too many page pictures are requested (at most {MAX_PICTURES} at once). Try again in a second."
 DRAWING_SECONDS = 10
 """The time limit for drawing a page, short because somebody waits for it."""
 
@@ -75,8 +74,6 @@ MAPS_AT_ONCE = 2
 """The number of maps sent at once; each may contain 10,000 documents."""
 
 MAX_COMPARISONS = 8
-TOO_MANY_COMPARISONS = f"Too many requests compare documents (at most {MAX_COMPARISONS}). Try again in a second."
-TOO_MANY_MAPS = f"Too many maps are requested (at most {MAX_MAPS} at once). Try again in a second."
 
 
 def check_settings(settings: Settings) -> None:
@@ -224,10 +221,10 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
         keyring=keyring,
         pages=pictures,
         reembedder=reembedder,
-        picture_queue=Admission(MAX_PICTURES, 1, TOO_MANY_PICTURES),
+        picture_queue=Admission(MAX_PICTURES, 1, "page pictures are requested"),
         map=stack.enter_context(DocumentMapper(store)),
-        map_queue=Admission(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
-        comparison_queue=Admission(MAX_COMPARISONS, 1, TOO_MANY_COMPARISONS),
+        map_queue=Admission(MAX_MAPS, MAPS_AT_ONCE, "maps are requested"),
+        comparison_queue=Admission(MAX_COMPARISONS, 1, "comparisons are requested"),
         notes_folder=start_notes_folder(core, settings, note_vectors, stack),
         maintenance=maintenance,
         live_settings=live,

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from kb.api.errors import SettingError
+from kb.api.limits import MAX_TOP, MAX_UPLOAD_MB
 from kb.running_engine import FIRST_KEY, data_folder
 
 MESSAGES: Final = {"int_parsing": "it must be a whole number", "float_parsing": "it must be a number"}
@@ -198,7 +199,7 @@ class Settings(EngineAccess):
     history_days: Annotated[int, Field(ge=0, le=36_500)] = 90
     history_mb: Annotated[int, Field(ge=1)] = 1024
     audit_days: Annotated[int, Field(ge=1, le=36_500)] = 365
-    max_upload_mb: Annotated[int, Field(ge=1)] = 512
+    max_upload_mb: Annotated[int, Field(ge=1)] = MAX_UPLOAD_MB
     parse_seconds: Annotated[float, Field(gt=0)] = 120
     parse_memory_mb: Annotated[int, Field(ge=64)] = 2048
     extractors: str = ""
@@ -210,7 +211,7 @@ class Settings(EngineAccess):
     index_ratio: Annotated[float, Field(ge=4)] = 20
     own_tags: bool = True
     max_note_chars: Annotated[int, Field(ge=1)] = 1_000_000
-    max_top: Annotated[int, Field(ge=1)] = 100
+    max_top: Annotated[int, Field(ge=1)] = MAX_TOP
     max_searches: Annotated[int, Field(ge=1)] = 128
     max_wait_seconds: Annotated[int, Field(ge=0)] = 60
     workers: Annotated[int, Field(ge=0, le=1)] = 1

@@ -13,7 +13,8 @@ import pytest
 import kb
 import kb_cli
 import kb_mcp
-from kb.api.fields import MAX_TAG_CHARS, MAX_TAGS, NOTE
+from kb.api.fields import NOTE
+from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS
 from kb.asgi.subapps import choose, installed
 from kb.formats.registry import FORMATS
 from kb.parser.sandbox import Limits

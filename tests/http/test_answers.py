@@ -13,7 +13,8 @@ import httpx2
 import pytest
 
 from kb.api.errors import Invalid, NotFound, TooManyTags
-from kb.client.client import PAGE, EngineClient
+from kb.api.limits import MAX_PAGE
+from kb.client.client import EngineClient
 from tests.conftest import KEY
 from tests.http.conftest import added, finished
 from tests.support.pdf import pdf
@@ -530,7 +531,7 @@ async def test_all_pages_of_jobs_and_as_many_documents_as_wanted(api):
 async def test_more_jobs_than_a_page_holds_on_an_engine_that_lets_nobody_wait(start_server, tmp_path):
     with start_server(tmp_path, KB_APPS="api", KB_MAX_WAIT_SECONDS="0") as server:
         async with EngineClient(server.url) as client:
-            accepted = [(await client.add_note(text=f"Note {number}."))["job_id"] for number in range(PAGE + 1)]
+            accepted = [(await client.add_note(text=f"Note {number}."))["job_id"] for number in range(MAX_PAGE + 1)]
             assert [job["id"] async for job in client.iter_jobs()] == accepted[::-1]
             with pytest.raises(TimeoutError):
                 await client.wait_for_job((await client.add_note(text="The last one."))["job_id"], timeout=0)

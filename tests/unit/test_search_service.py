@@ -535,7 +535,7 @@ def test_an_answer_names_other_languages_of_documents_only_if_nothing_answers_we
     assert others("notice period") == ["de", "fr"]
     assert others("wann zahlt die Versicherung bei Hagel") == ["en", "fr"]
     assert others("when does the ferry leave the harbour") == []
-    assert others("notice period", language="fr") == []
+    assert others("notice period", lang="fr") == []
     assert others("notice period", source_path="ferry.md") == []
     assert others("違約金") == []
 
@@ -851,8 +851,8 @@ def test_quotes_and_stars_mean_the_word_as_it_is(notes):
 def test_the_language_is_a_filter_and_follows_the_text(notes, embedder):
     store, service, add = notes
     add(german=SENTENCES["de"].format("Boote"), french=SENTENCES["fr"].format("bateaux"), short="Boote")
-    assert found(service, "Boot", Filter(language="de")) == ["german"]
-    assert found(service, "Boot", Filter(language="fr")) == []
+    assert found(service, "Boot", Filter(lang="de")) == ["german"]
+    assert found(service, "Boot", Filter(lang="fr")) == []
     with store.read() as tx:
         listed = {each.source_path: each for each in tx.documents.page(Filter(), sort="id", limit=9, cursor=None)}
         assert {path: each.language for path, each in listed.items()} == {
@@ -860,15 +860,15 @@ def test_the_language_is_a_filter_and_follows_the_text(notes, embedder):
             "french": "fr",
             "short": None,
         }
-        assert tx.documents.count(Filter(language="fr")) == 1
+        assert tx.documents.count(Filter(lang="fr")) == 1
         assert tx.counts().languages == {"de": 1, "fr": 1}
         assert tx.index.languages == ["de", "fr"]
     changed = embed_draft(draft_note(SENTENCES["nl"].format("boten"), None, ActiveModel(embedder)), embedder)
     with store.write() as tx:
         tx.documents.replace(listed["german"].id, changed)
         assert tx.documents.get(listed["german"].id).language == "nl"
-    assert found(service, "boot", Filter(language="nl")) == ["german"]
-    assert found(service, "boot", Filter(language="de")) == []
+    assert found(service, "boot", Filter(lang="nl")) == ["german"]
+    assert found(service, "boot", Filter(lang="de")) == []
     assert found(service, "Boote") == ["short"]
 
 

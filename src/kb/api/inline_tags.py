@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS
+
 _TICKS: Final = re.compile(r"(\\[`#])|`+")
 # As in Obsidian: after white space; letters, digits, - _ and /, but not only digits.
 _INLINE: Final = re.compile(r"(?<!\S)#(?=[\d_/-]*[^\W\d_])(?P<tag>[\w/-]+)(?![^\w\s/.,;:!?)\]}'\"*_~|»”’-])")
@@ -21,8 +23,6 @@ _DIRECTIVES: Final = {
     *("endif", "pragma", "error", "warning", "line", "region", "endregion", "nullable"),
 }
 """Compiler directives after a #; these are not tags."""
-_LONGEST_TAG: Final = 200
-_MOST_TAGS: Final = 100
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -56,5 +56,5 @@ def _without_code(text: str) -> str:
 def clean_tags(words: list[str]) -> tuple[str, ...]:
     """Return the words as tags: without their #, each once, and only valid ones."""
     tags = (" ".join(word.split()).lstrip("#").strip().strip("/") for word in words)
-    known = (tag for tag in tags if tag and len(tag) <= _LONGEST_TAG and not _CONTROL.search(tag))
-    return tuple(dict.fromkeys(known))[:_MOST_TAGS]
+    known = (tag for tag in tags if tag and len(tag) <= MAX_TAG_CHARS and not _CONTROL.search(tag))
+    return tuple(dict.fromkeys(known))[:MAX_TAGS]

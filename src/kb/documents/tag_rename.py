@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from kb.api.errors import Invalid, NotFound
-from kb.api.fields import MAX_TAG_CHARS, NOTE
+from kb.api.fields import NOTE
+from kb.api.limits import MAX_TAG_CHARS
 from kb.api.tag_tree import is_in_branch, renamed, stem
 from kb.documents.late_vectors import await_vectors
 from kb.documents.save import without_given_tags

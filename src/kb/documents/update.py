@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
-from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
-from kb.api.fields import MAX_TAGS, NOTE
+from kb.api.errors import Changed, Invalid, NotANote, PathTaken
+from kb.api.fields import NOTE
+from kb.api.limits import check_document_tags
 from kb.documents.edit import Edit
 from kb.documents.late_vectors import await_vectors
 from kb.documents.lookup import author_of, existing_document
@@ -60,7 +61,7 @@ def update_note(
         Changed: the `content_hash` is not in `if_match`.
         AlreadyMade, KeyReused: see `is_repeated`.
         Invalid: the edit does not fit the text.
-        TooManyTags: the note would have more than `MAX_TAGS`.
+        TooManyTags: the note would have too many.
     """
     arrived = time.monotonic()
     for _ in range(MAX_ATTEMPTS):
@@ -102,8 +103,8 @@ def _write(
         await_vectors(tx, note.id, author)
     tx.documents.change_tags(note.id, add=add, remove=remove)
     changed = existing_document(tx, note.id)
-    if (add or remove) and len(changed.tags) > MAX_TAGS:
-        raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
+    if add or remove:
+        check_document_tags(changed.tags)
     return changed
 
 
@@ -180,7 +181,7 @@ def change_tags(
 
     Raises:
         NotFound: the document does not exist.
-        TooManyTags: the document would have more than `MAX_TAGS`.
+        TooManyTags: the document would have too many.
     """
     with store.write() as tx:
         before = set(existing_document(tx, document_id).tags)
@@ -188,8 +189,7 @@ def change_tags(
             tx.history.keep(document_id, author)
             tx.documents.change_tags(document_id, add=add, remove=remove)
         document = existing_document(tx, document_id)
-        if len(document.tags) > MAX_TAGS:
-            raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
+        check_document_tags(document.tags)
     return document
 
 

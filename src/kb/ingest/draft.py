@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged, Unreadable
-from kb.api.fields import MAX_TITLE, NOTE
+from kb.api.fields import NOTE
+from kb.api.limits import MAX_TITLE
 from kb.api.markdown_signs import embed_name, plain_line
 from kb.api.omissions import phrase, together
 from kb.embed.protocol import Embedder

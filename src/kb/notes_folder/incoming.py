@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from kb.api.errors import Changed, KbError, NotFound, Occupied, Stopped
 from kb.api.fields import NOTE
+from kb.api.limits import note_limit
 from kb.api.note_models import NoteRequest
 from kb.api.stream_safe import composed
 from kb.documents.delete import delete
@@ -318,7 +319,7 @@ class Incoming:
 
     def _check(self, text: str) -> None:
         if len(text) > self.parts.most_characters:
-            raise ValueError(f"It has more than {self.parts.most_characters:,} characters (KB_MAX_NOTE_CHARS).")
+            raise ValueError(f"It is too long: {note_limit(self.parts.most_characters)}")
         if without_embedded(text) != text:
             raise ValueError("It contains a picture as base64. Save the picture as a file, and link to it.")
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Header, Request
 
 from kb.api.document_models import ChangedNote
 from kb.api.errors import Invalid
+from kb.api.limits import check_note, check_tags
 from kb.api.note_models import NoteUpdate
 from kb.documents.edit import Edit
 from kb.documents.note_change import NoteChange
@@ -18,7 +19,6 @@ from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
 from kb.routes.documents import to_models, with_chunks
 from kb.routes.preconditions import hashes_in
 from kb.routes.problems import problems
-from kb.routes.request_limits import check_note, check_tags
 from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute, tags=["notes"])
@@ -59,7 +59,7 @@ def patch_note(
     check_change(update)
     check_tags(tags_add=update.tags_add, tags_remove=update.tags_remove)
     for text in (update.text, update.old, update.new, update.append, update.prepend):
-        check_note(text or "", settings)
+        check_note(text or "", settings.max_note_chars)
     change = NoteChange(
         edit=Edit(update.text, update.old, update.new, update.append, update.prepend),
         title=update.title,
@@ -75,7 +75,7 @@ def patch_note(
         services.note_vectors,
         document_id,
         change,
-        partial(check_note, settings=settings),
+        partial(check_note, most=settings.max_note_chars),
         services.stop.check,
         author,
     )

@@ -329,7 +329,7 @@ class Filter:
     tag_not: tuple[str, ...] = ()
     tag_exact: bool = False
     doc_type: str | None = None
-    language: str | None = None
+    lang: str | None = None
     source_path: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None

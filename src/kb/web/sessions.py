@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb.api.errors import Forbidden, ForeignOrigin
-from kb.api.fields import MAX_TAGS
+from kb.api.limits import MAX_TAGS
 from kb.api.version_check import USER_AGENT
 from kb.asgi.body_limits import MAX_FIELD
 from kb.client.asgi import ASGITransport, asgi_scope

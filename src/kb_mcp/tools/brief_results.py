@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kb.api.fields import DEFAULT_TOP
+from kb.api.limits import DEFAULT_TOP
 from kb.client.client import JSON
 from kb_mcp.tools.compact_answers import passage_text
 from kb_mcp.tools.excerpts import excerpt

@@ -12,6 +12,7 @@ from mcp_types import TextContent
 from pydantic_core import to_json
 
 from kb.api.errors import Invalid
+from kb.api.limits import MAX_TOP
 from kb.client.client import JSON
 from kb_mcp.tools import compact_answers
 from kb_mcp.tools.excerpts import excerpts
@@ -37,9 +38,6 @@ LEAST_SHARE: Final = 600
 
 MARGIN: Final = 0.88
 """The part of the limit to use; the rest covers errors of the estimate."""
-
-MAX_TOP: Final = 100
-"""Maximum number of search results."""
 
 STEP: Final = 2
 """Number of chunks to show before and after a place, and to read on by."""
