@@ -12,6 +12,7 @@ import pytest
 import kb
 import kb_cli
 import kb_mcp
+import kb_web
 from kb.api.fields import MAX_TAG_CHARS, MAX_TAGS, NOTE
 from kb.asgi.subapps import choose, installed
 from kb.formats.registry import FORMATS
@@ -36,7 +37,7 @@ def settings_of(package):
                 yield from (f"KB_{name.upper()}" for name in each.model_fields)
 
 
-SETTINGS = {PROFILE_VARIABLE, *VARIABLES.values(), *chain(*map(settings_of, (kb, kb_cli, kb_mcp)))}
+SETTINGS = {PROFILE_VARIABLE, *VARIABLES.values(), *chain(*map(settings_of, (kb, kb_cli, kb_mcp, kb_web)))}
 DEPLOYMENT = ["Makefile", *(str(each.relative_to(ROOT)) for each in (ROOT / "compose").iterdir() if each.is_file())]
 SERVE = re.compile(r"(?m)^((?:KB_\w+=\S+ +)+)kb serve")
 ROW = re.compile(r"(?m)^\| `(KB_\w+)` \|.*\| (.*) \|$")

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from kb.web.document_html import body
-from kb.web.markdown_html import rendered
-from kb.web.markdown_links import Destination, Surroundings
+from kb_web.document_html import body
+from kb_web.markdown_html import rendered
+from kb_web.markdown_links import Destination, Surroundings
 
 LINKS = {
     "Bricks": Destination(7, "Bricks"),

@@ -12,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import HistoryGone, Invalid, NotInBin, Occupied
-from kb.web.document_html import Row, plain
-from kb.web.documents import number_in
-from kb.web.notices import one_operation
-from kb.web.pages import later_page, redirect, render
-from kb.web.search import document_row
-from kb.web.sessions import Visit
+from kb_web.document_html import Row, plain
+from kb_web.documents import number_in
+from kb_web.notices import one_operation
+from kb_web.pages import later_page, redirect, render
+from kb_web.search import document_row
+from kb_web.sessions import Visit
 
 CONTEXT: Final = 160
 """Number of unchanged characters shown around a change."""

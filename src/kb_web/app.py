@@ -30,10 +30,10 @@ from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.subapps import AppContext, WatchFolder
 from kb.settings import Settings, listed
 from kb.telemetry.tracing import start_tracing
-from kb.web.forms import BYTES_OF_CHARACTER
+from kb_web.forms import BYTES_OF_CHARACTER
 
 if TYPE_CHECKING:
-    from kb.web.sessions import Visit
+    from kb_web.sessions import Visit
 
     Page = Callable[[Request, Visit], Awaitable[Response]]
 
@@ -98,8 +98,8 @@ def create_app(context: AppContext | None = None) -> Starlette:
 
 def pages_app(settings: Settings, engine: ASGIApp, watch_folder: WatchFolder | None = None) -> Starlette:
     """Return the web interface of an engine."""
-    from kb.web.pages import on_error
-    from kb.web.sessions import Sessions
+    from kb_web.pages import on_error
+    from kb_web.sessions import Sessions
 
     registry = CollectorRegistry()
     seconds = request_seconds("kb_web_http_request_seconds", registry)
@@ -132,7 +132,7 @@ def pages_app(settings: Settings, engine: ASGIApp, watch_folder: WatchFolder | N
 
 def page_routes() -> list[BaseRoute]:
     """Return all routes; each page receives its visit."""
-    from kb.web import (
+    from kb_web import (
         add,
         attachments,
         bulk_actions,
@@ -152,7 +152,7 @@ def page_routes() -> list[BaseRoute]:
         suggestions,
         tags,
     )
-    from kb.web.pages import STATIC, assets
+    from kb_web.pages import STATIC, assets
 
     def at(path: str, page: Page, *methods: str) -> Route:
         return Route(path, visited(page), methods=methods or ("GET",), name=page.__name__)
@@ -217,7 +217,7 @@ def page_routes() -> list[BaseRoute]:
 
 def visited(page: Page) -> Callable[[Request], Awaitable[Response]]:
     """Return an endpoint that passes the visit to a page, and sets the visit's cookie on the response."""
-    from kb.web.pages import render
+    from kb_web.pages import render
 
     async def endpoint(request: Request) -> Response:
         visit = request.app.state.visits.of(request)

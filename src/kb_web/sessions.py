@@ -24,7 +24,7 @@ from kb.client.asgi import ASGITransport, asgi_scope
 from kb.client.client import PREFIX, EngineClient
 from kb.client.transport import Request as Call
 from kb.clock import own_time
-from kb.web.forms import OTHER_FIELDS, read_form
+from kb_web.forms import OTHER_FIELDS, read_form
 
 COOKIE: Final = "kb_session"
 DAYS: Final = 30

@@ -13,9 +13,9 @@ from starlette.responses import JSONResponse, Response
 
 from kb.api.tag_tree import SEPARATOR
 from kb.asgi.security_headers import PAGE_HEADERS
-from kb.web.document_html import Row, plain
-from kb.web.pages import count
-from kb.web.sessions import Visit
+from kb_web.document_html import Row, plain
+from kb_web.pages import count
+from kb_web.sessions import Visit
 
 MOST: Final = 8
 LONGEST: Final = 100

@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid, MaintenanceRunning
-from kb.web.document_html import Row
-from kb.web.pages import redirect, render
-from kb.web.sessions import Visit
+from kb_web.document_html import Row
+from kb_web.pages import redirect, render
+from kb_web.sessions import Visit
 
 
 async def backups(request: Request, visit: Visit) -> Response:

@@ -15,10 +15,10 @@ from starlette.responses import Response
 
 from kb.asgi.hosts import outer_address
 from kb.asgi.security_headers import PAGE_HEADERS
-from kb.web.document_html import Row
-from kb.web.pages import kind, render, size
-from kb.web.search import document_row, job_row
-from kb.web.sessions import Visit
+from kb_web.document_html import Row
+from kb_web.pages import kind, render, size
+from kb_web.search import document_row, job_row
+from kb_web.sessions import Visit
 
 DAYS: Final = 30
 MAX_COUNTED: Final = 2000

@@ -11,11 +11,11 @@ from starlette.responses import JSONResponse, Response
 
 from kb.api.errors import KbError, Unauthorized
 from kb.asgi.security_headers import PAGE_HEADERS
-from kb.web.document_html import Row
-from kb.web.documents import split_tags
-from kb.web.pages import later_page, redirect, render
-from kb.web.search import job_row
-from kb.web.sessions import Visit
+from kb_web.document_html import Row
+from kb_web.documents import split_tags
+from kb_web.pages import later_page, redirect, render
+from kb_web.search import job_row
+from kb_web.sessions import Visit
 
 PAGE: Final = 50
 MAX_FILES: Final = 1000

@@ -22,8 +22,8 @@ from kb.api.errors import KbError, TooManyGuesses, Unauthorized
 from kb.api.omissions import phrase
 from kb.asgi.problem import on_http_exception, on_kb_error
 from kb.asgi.security_headers import PAGE_HEADERS
-from kb.web.document_html import Row, plain
-from kb.web.sessions import Visit
+from kb_web.document_html import Row, plain
+from kb_web.sessions import Visit
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -96,7 +96,7 @@ def templates() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("kb.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("kb_web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     filters = (moment, own_date, broken, size, kind, count, plain, milliseconds, line_path)
     environment.filters |= {function.__name__: function for function in filters} | {"when": when, "omitted": phrase}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from kb.api.markdown_signs import BOXES
-from kb.web.markdown_links import WEB, Surroundings, anchor_of
+from kb_web.markdown_links import WEB, Surroundings, anchor_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -24,14 +24,14 @@ from kb.api.errors import Invalid, KbError, NotFound
 from kb.api.markdown_signs import MARKDOWN
 from kb.api.tag_tree import tags_above
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
-from kb.web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
-from kb.web.markdown_links import PICTURES
-from kb.web.marking import matched
-from kb.web.notices import one_operation, place_in
-from kb.web.pages import count, kind, language_asked, later_page, redirect, render
-from kb.web.search import document_row, place
-from kb.web.sessions import Visit
-from kb.web.surroundings import surroundings
+from kb_web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
+from kb_web.markdown_links import PICTURES
+from kb_web.marking import matched
+from kb_web.notices import one_operation, place_in
+from kb_web.pages import count, kind, language_asked, later_page, redirect, render
+from kb_web.search import document_row, place
+from kb_web.sessions import Visit
+from kb_web.surroundings import surroundings
 
 WINDOW: Final = 60
 """Number of chunks on a page of a document."""

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from kb.api.errors import KbError
 from kb.asgi.security_headers import PAGE_HEADERS
-from kb.web.sessions import Visit
+from kb_web.sessions import Visit
 
 PAUSE_SECONDS: Final = 1.5
 SEARCH_ROUNDS: Final = 4

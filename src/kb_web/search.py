@@ -17,11 +17,11 @@ from starlette.responses import Response
 from kb.api.errors import Invalid
 from kb.api.job_errors import remedy_for
 from kb.api.rights import OF_JOB
-from kb.web.document_html import Row, plain, snippet
-from kb.web.facets import facets
-from kb.web.marking import matched
-from kb.web.pages import language_asked, render
-from kb.web.sessions import Visit
+from kb_web.document_html import Row, plain, snippet
+from kb_web.facets import facets
+from kb_web.marking import matched
+from kb_web.pages import language_asked, render
+from kb_web.sessions import Visit
 
 MODES: Final = {"": "Both", "words": "Words", "meaning": "Meaning"}
 LIMIT: Final = 20

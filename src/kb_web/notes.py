@@ -14,13 +14,13 @@ from kb.api.errors import Changed, Invalid, KbError, NotANote, NotFound, Unautho
 from kb.api.inline_tags import clean_tags, inline_tags
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
-from kb.web.document_html import Row
-from kb.web.documents import number_in, split_tags
-from kb.web.forms import BYTES_OF_CHARACTER
-from kb.web.markdown_html import rendered
-from kb.web.pages import redirect, render
-from kb.web.sessions import Notice, Visit
-from kb.web.surroundings import surroundings_of_text
+from kb_web.document_html import Row
+from kb_web.documents import number_in, split_tags
+from kb_web.forms import BYTES_OF_CHARACTER
+from kb_web.markdown_html import rendered
+from kb_web.pages import redirect, render
+from kb_web.sessions import Notice, Visit
+from kb_web.surroundings import surroundings_of_text
 
 WAIT_SECONDS = 20
 PREVIEWED: Final = 200_000

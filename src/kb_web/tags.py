@@ -11,11 +11,11 @@ from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, Unauthorized
 from kb.api.tag_tree import SEPARATOR, is_in_branch, stem
-from kb.web.document_html import Row, plain
-from kb.web.documents import number_in, split_tags
-from kb.web.notices import one_operation
-from kb.web.pages import count, redirect, render
-from kb.web.sessions import Visit
+from kb_web.document_html import Row, plain
+from kb_web.documents import number_in, split_tags
+from kb_web.notices import one_operation
+from kb_web.pages import count, redirect, render
+from kb_web.sessions import Visit
 
 PAGE: Final = 200
 INDENTED: Final = 3

@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from kb.api.errors import TooManyGuesses, Unauthorized
 from kb.asgi.hosts import outer_address
-from kb.web.pages import STATIC, WITHIN, redirect, render
-from kb.web.sessions import Visit
+from kb_web.pages import STATIC, WITHIN, redirect, render
+from kb_web.sessions import Visit
 
 
 async def sign_in(request: Request, visit: Visit) -> Response:

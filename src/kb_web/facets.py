@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 from kb.api.date_parsing import own_day
 from kb.api.rights import OF_JOB
 from kb.api.tag_tree import tags_above
-from kb.web.document_html import Row, plain
+from kb_web.document_html import Row, plain
 
 if TYPE_CHECKING:
-    from kb.web.search import SearchForm
+    from kb_web.search import SearchForm
 
 IN_LINE: Final = {"type": 2, "path": 1, "time": 2, "tag": 5}
 """Maximum number of filters of each kind in the line above the results; *Filter* shows the others.

@@ -14,8 +14,8 @@ from starlette.responses import JSONResponse, Response
 
 from kb.api.errors import Invalid
 from kb.asgi.security_headers import PAGE_HEADERS
-from kb.web.document_html import plain
-from kb.web.sessions import Visit
+from kb_web.document_html import plain
+from kb_web.sessions import Visit
 
 FOLDER: Final = "attachments"
 WAIT_SECONDS: Final = 20

@@ -11,13 +11,13 @@ from starlette.responses import Response
 
 from kb.api.duplicate_words import describe_shared
 from kb.api.errors import Invalid
-from kb.web.bulk_actions import check_copies, seconds_in
-from kb.web.document_html import Row, plain
-from kb.web.documents import number_in
-from kb.web.history import shortened, without_beginning
-from kb.web.pages import later_page, redirect, render
-from kb.web.search import document_row
-from kb.web.sessions import Notice, Visit
+from kb_web.bulk_actions import check_copies, seconds_in
+from kb_web.document_html import Row, plain
+from kb_web.documents import number_in
+from kb_web.history import shortened, without_beginning
+from kb_web.pages import later_page, redirect, render
+from kb_web.search import document_row
+from kb_web.sessions import Notice, Visit
 
 PAGE: Final = 20
 SECONDS: Final = 1.5

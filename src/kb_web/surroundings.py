@@ -9,11 +9,11 @@ from typing import Final
 
 from kb.api.errors import KbError, NotFound, Unauthorized
 from kb.api.markdown_signs import MARKDOWN
-from kb.web.document_html import Row
-from kb.web.markdown_html import LONGEST_MATTER
-from kb.web.markdown_links import Destination, Surroundings
-from kb.web.markdown_syntax import embeds_in
-from kb.web.sessions import Visit
+from kb_web.document_html import Row
+from kb_web.markdown_html import LONGEST_MATTER
+from kb_web.markdown_links import Destination, Surroundings
+from kb_web.markdown_syntax import embeds_in
+from kb_web.sessions import Visit
 
 MOST_EMBEDDED: Final = 20
 EMBEDDED_CHUNKS: Final = 40

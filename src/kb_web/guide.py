@@ -20,11 +20,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from kb.web.marking import mark
-from kb.web.pages import redirect, render
-from kb.web.sessions import Visit
+from kb_web.marking import mark
+from kb_web.pages import redirect, render
+from kb_web.sessions import Visit
 
-FOLDERS: Final = (Path(__file__).parents[1] / "guide", Path(__file__).parents[3] / "docs")
+FOLDERS: Final = (Path(__file__).with_name("guide"), Path(__file__).parents[2] / "docs")
 """The pages in an installed package, and in a checkout."""
 
 FIRST: Final = "README.md"

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from starlette.datastructures import FormData
 
-from kb.web.pages import WITHIN
-from kb.web.sessions import Notice, Visit
+from kb_web.pages import WITHIN
+from kb_web.sessions import Notice, Visit
 
 
 @dataclass(slots=True)

@@ -14,11 +14,11 @@ from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound, Unauthorized
 from kb.api.job_errors import remedy_for
-from kb.web.document_html import Row, plain
-from kb.web.documents import Linking, documents_asked, folder_of_file, linking_documents, number_in, split_tags, told_of
-from kb.web.notices import one_operation, place_in
-from kb.web.pages import count, redirect, render
-from kb.web.sessions import Notice, Visit
+from kb_web.document_html import Row, plain
+from kb_web.documents import Linking, documents_asked, folder_of_file, linking_documents, number_in, split_tags, told_of
+from kb_web.notices import one_operation, place_in
+from kb_web.pages import count, redirect, render
+from kb_web.sessions import Notice, Visit
 
 Act = Callable[[int], Awaitable[object]]
 

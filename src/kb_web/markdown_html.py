@@ -16,9 +16,9 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from kb.web.markdown_links import WEB, Surroundings, anchor_of, is_harmless
-from kb.web.markdown_syntax import BLOCK_ID, SIZE, add_syntax
-from kb.web.marking import mark
+from kb_web.markdown_links import WEB, Surroundings, anchor_of, is_harmless
+from kb_web.markdown_syntax import BLOCK_ID, SIZE, add_syntax
+from kb_web.marking import mark
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Forbidden, Invalid, KbError, Unauthorized
-from kb.web.document_html import Row
-from kb.web.documents import split_tags
-from kb.web.pages import THEME, THEMES, redirect, render
-from kb.web.sessions import Notice, Visit
+from kb_web.document_html import Row
+from kb_web.documents import split_tags
+from kb_web.pages import THEME, THEMES, redirect, render
+from kb_web.sessions import Notice, Visit
 
 YEAR: Final = 365 * 86400
 LABELS: Final = {

@@ -11,11 +11,11 @@ from starlette.responses import Response
 
 from kb.api.errors import KbError, Unauthorized
 from kb.api.operation_words import count_changes, describe_step
-from kb.web.document_html import Row, plain
-from kb.web.history import tag_words
-from kb.web.notices import place_in
-from kb.web.pages import count, later_page, redirect, render
-from kb.web.sessions import Notice, Visit
+from kb_web.document_html import Row, plain
+from kb_web.history import tag_words
+from kb_web.notices import place_in
+from kb_web.pages import count, later_page, redirect, render
+from kb_web.sessions import Notice, Visit
 
 PAGE: Final = 30
 SHOWN: Final = 200

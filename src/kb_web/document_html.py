@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup, escape
 
 from kb.api.markdown_signs import MARKDOWN, addresses, replacements
-from kb.web.markdown_html import fields, parser, shown, without_matter
-from kb.web.markdown_links import Surroundings
-from kb.web.marking import mark
+from kb_web.markdown_html import fields, parser, shown, without_matter
+from kb_web.markdown_links import Surroundings
+from kb_web.marking import mark
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

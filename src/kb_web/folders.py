@@ -15,9 +15,9 @@ from starlette.responses import Response
 
 from kb.api.errors import Forbidden, Invalid, KbError, Unauthorized
 from kb.asgi.subapps import WatchFolder
-from kb.web.document_html import Row, plain
-from kb.web.pages import redirect, render
-from kb.web.sessions import Notice, Visit
+from kb_web.document_html import Row, plain
+from kb_web.pages import redirect, render
+from kb_web.sessions import Notice, Visit
 
 MAX_PATH: Final = 500
 FIELDS: Final = ("path", "name", "delete")
