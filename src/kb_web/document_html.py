@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup, escape
 
-from kb.api.markdown_signs import MARKDOWN, addresses, replacements
+from kb.markdown.signs import MARKDOWN, addresses, replacements
 from kb_web.markdown_html import fields, parser, shown, without_matter
 from kb_web.markdown_links import Surroundings
 from kb_web.marking import mark

@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from kb.markdown.front_matter import BLOCK
 from kb_web.markdown_links import WEB, Surroundings, anchor_of, is_harmless
 from kb_web.markdown_syntax import BLOCK_ID, SIZE, add_syntax
 from kb_web.marking import mark
@@ -34,7 +35,6 @@ OWN_FIELDS: Final = {"title", "tags", "tag"}
 LONGEST_MATTER: Final = 20_000
 MOST_PIXELS: Final = 4000
 
-_MATTER: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
 _FIELD: Final = re.compile(r"([^\W\d][\w .-]{0,60}?)[ \t]*(?:=|:(?=[ \t]|$))[ \t]*(.*)$")
 
 
@@ -54,7 +54,7 @@ def shown(tokens: Sequence[Token], env: Mapping[str, Any]) -> Markup:
 def without_matter(text: str) -> tuple[str, str]:
     """Return the front matter of a text, and the text with empty lines in its place."""
     text = text.replace("\r\n", "\n")
-    block = _MATTER.match(text)
+    block = BLOCK.match(text)
     if not block:
         return "", text
     return block["matter"], "\n" * block[0].count("\n") + text[block.end() :]

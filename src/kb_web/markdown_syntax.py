@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from kb.api.markdown_signs import BOXES
+from kb.markdown.links import BEHIND, WIKI, wiki_target
+from kb.markdown.signs import BOXES
+from kb.markdown.tags import EMPHASIS, TAG, tag_name
 from kb_web.markdown_links import WEB, Surroundings, anchor_of
 
 if TYPE_CHECKING:
@@ -35,16 +37,11 @@ LONGEST_COMMENT: Final = 20_000
 
 SIZE: Final = re.compile(r"(\d{1,4})(?:x(\d{1,4}))?")
 BLOCK_ID: Final = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]{1,100})\s*$")
-_WIKI: Final = re.compile(r"(!?)\[\[([^\[\]\n]{1,1000})\]\]")
 _MARKED: Final = re.compile(r"==(?=[^\s=])[^\n]{1,1000}?(?<=[^\s=])==(?!=)")
 _COMMENTS: Final = {"%%": "%%", "<!--": "-->"}
 _HTML: Final = re.compile(r"<(b|del|em|i|ins|kbd|mark|s|small|strong|sub|sup|u)>([^\n]{1,1000}?)</\1>", re.IGNORECASE)
 _BREAK: Final = re.compile(r"<br[ ]?/?>", re.IGNORECASE)
-_TAG: Final = re.compile(r"#([\w/-]+)")
 _ADDRESS: Final = re.compile(r"://[^\W_][^\s<>\"`|\[\]]{0,2000}")
-_BEHIND: Final = ".,;:!?*_~'"
-"""Marks after an address that do not belong to it."""
-
 _IMAGE: Final = re.compile(r"!\[[^\[\]\n]{0,500}\]\((?:<([^<>\n]{1,1000})>|([^\s()<>]{1,1000}))")
 _BREAKS: Final = ("softbreak", "hardbreak")
 _CALLOUT: Final = re.compile(r"\[!([\w-]{1,40})(?:\|[^\]\n]{0,100})?\]([+-]?)[ \t]*")
@@ -62,12 +59,8 @@ def add_syntax(parser: MarkdownIt) -> None:
 
 def embeds_in(text: str) -> list[str]:
     """Return the targets that a text embeds, as written."""
-    named = [_target(match[2]) for match in _WIKI.finditer(text) if match[1]]
+    named = [wiki_target(match["inner"]) for match in WIKI.finditer(text) if match["embed"]]
     return list(dict.fromkeys([*named, *(match[1] or match[2] for match in _IMAGE.finditer(text))]))
-
-
-def _target(inner: str) -> str:
-    return inner.partition("|")[0].removesuffix("\\").strip()
 
 
 # Rules for blocks and for the text inside them.
@@ -103,13 +96,13 @@ def _matched(state: StateInline, pattern: re.Pattern[str]) -> re.Match[str] | No
 
 def _wiki(state: StateInline, silent: bool) -> bool:
     """A link or an embed in double brackets."""
-    if state.src[state.pos] not in "![" or not (found := _matched(state, _WIKI)):
+    if state.src[state.pos] not in "![" or not (found := _matched(state, WIKI)):
         return False
     if not silent:
-        target, alias = _target(found[2]), found[2].partition("|")[2].strip()
+        target, alias = wiki_target(found["inner"]), found["inner"].partition("|")[2].strip()
         token = state.push("wiki", "a", 0)
         token.content = _without_size(alias) or target.removeprefix("#").replace("#", " > ")
-        token.meta = _reference(target, alias=alias, is_embed=bool(found[1]), is_linked=state.linkLevel > 0)
+        token.meta = _reference(target, alias=alias, is_embed=bool(found["embed"]), is_linked=state.linkLevel > 0)
     state.pos = found.end()
     return True
 
@@ -180,16 +173,19 @@ def _break(state: StateInline, silent: bool) -> bool:
 
 def _tag(state: StateInline, silent: bool) -> bool:
     """A tag of the document."""
-    if state.src[state.pos] != "#" or (state.pos and not state.src[state.pos - 1].isspace()) or state.linkLevel:
+    if state.src[state.pos] != "#" or state.linkLevel:
         return False
-    found = _matched(state, _TAG)
-    name = found[1].strip("/").lower() if found else ""
-    if not found or name not in state.env["about"].tags:
+    begin = state.pos
+    while begin and state.src[begin - 1] in EMPHASIS:
+        begin -= 1
+    found = TAG.match(state.src, begin, state.posMax)
+    name = tag_name(found) if found else ""
+    if not found or found.start("word") != state.pos + 1 or name.strip("/").lower() not in state.env["about"].tags:
         return False
     if not silent:
         token = state.push("tag", "a", 0)
-        token.content, token.meta = found[0], {"tag": name}
-    state.pos = found.end()
+        token.content, token.meta = f"#{name}", {"tag": name.strip("/").lower()}
+    state.pos += 1 + len(name)
     return True
 
 
@@ -201,7 +197,7 @@ def _address(state: StateInline, silent: bool) -> bool:
     before = state.pending[: -len(scheme)]
     if before[-1:].isalnum():
         return False
-    rest = found[0].rstrip(_BEHIND)
+    rest = found[0].rstrip(f"{BEHIND}'")
     rest = rest if rest.count(")") <= rest.count("(") else rest.rstrip(")")
     state.pending = before
     state.push("link_open", "a", 1).attrSet("href", state.md.normalizeLink(scheme + rest))

@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from kb.api.errors import Changed, Invalid, KbError, NotANote, NotFound, Unauthorized
-from kb.api.inline_tags import clean_tags, inline_tags
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
+from kb.markdown.tags import tags_in
 from kb_web.document_html import Row
 from kb_web.documents import number_in, split_tags
 from kb_web.forms import BYTES_OF_CHARACTER
@@ -133,11 +133,6 @@ async def note_form(request: Request, visit: Visit) -> FormData:
 def sent(form: FormData, prefix: str = "") -> Draft:
     """Return the submitted fields with normalized line ends."""
     return {name: str(form.get(prefix + name, "")).replace("\r\n", "\n") for name in ("title", "text", "tags")}
-
-
-def tags_in(text: str) -> tuple[str, ...]:
-    """Return the #tags in a text that a person writes. In the texts of programs, a # may mean something else."""
-    return clean_tags(inline_tags(text))
 
 
 def changes(mine: Draft, shown: Draft) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from kb.api.errors import KbError, NotFound, Unauthorized
-from kb.api.markdown_signs import MARKDOWN
+from kb.markdown.signs import MARKDOWN
 from kb_web.document_html import Row
 from kb_web.markdown_html import LONGEST_MATTER
 from kb_web.markdown_links import Destination, Surroundings

@@ -12,9 +12,9 @@ from kb.api.tag_tree import is_in_branch, renamed, stem
 from kb.documents.save import without_given_tags
 from kb.documents.update import given_title
 from kb.embed.protocol import Embedder
-from kb.formats.readers.front_matter import with_renamed_tags
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import draft_note, embed_draft
+from kb.markdown.front_matter import with_renamed_tags
 from kb.store.protocol import Store, Transaction
 from kb.store.row_mapping import cursor_after
 from kb.store.rows import NOBODY, Author, Document, Filter, optional_fields

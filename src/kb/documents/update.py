@@ -13,10 +13,10 @@ from kb.documents.lookup import existing_document
 from kb.documents.preconditions import check_match
 from kb.documents.save import without_given_tags
 from kb.embed.protocol import Embedder
-from kb.formats.readers.front_matter import front_matter
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import draft_note, embed_draft
+from kb.markdown.front_matter import front_matter
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import NOBODY, Author, Chunk, Content, Document, optional_fields
 

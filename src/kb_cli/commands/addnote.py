@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kb.api.errors import Invalid
-from kb.api.inline_tags import inline_tags
+from kb.markdown.tags import tags_in
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.editor import edit_text
 from kb_cli.runtime.engine_call import call, call_async
@@ -98,7 +98,7 @@ def edit(note: dict[str, Any], wait: bool) -> dict[str, Any]:
 
 def send(note: dict[str, Any], wait: bool) -> dict[str, Any]:
     """Send a new note; return the engine's receipt, or the finished job."""
-    note["tags"] = list(dict.fromkeys([*note["tags"], *inline_tags(note["text"])]))
+    note["tags"] = list(dict.fromkeys([*note["tags"], *tags_in(note["text"])]))
 
     async def add(client: "EngineClient") -> dict[str, Any]:
         receipt = await client.add_note(**note)

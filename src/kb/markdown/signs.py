@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote
 
-from kb.api.emphasis import emphasis_signs
+from kb.markdown.links import WIKI
+from kb.markdown.prose import without_code
 
 MARKDOWN: Final = ("note", "markdown")
 """The types of documents whose texts are Markdown."""
@@ -28,16 +29,22 @@ _TASK: Final = re.compile(r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+(\[([ xX/-])\] )"
 _ROW: Final = re.compile(r"^[ \t>]*\|.*\|[ \t]*$", re.MULTILINE)
 _RULE: Final = re.compile(r"[\s|:-]*-{3,}[\s|:-]*")
 _PIPE: Final = re.compile(r"[ \t]*(?<!\\)\|[ \t]*")
-_WIKI: Final = re.compile(r"(!?\[\[)([^\[\]\n]{1,1000})(\]\])")
 _LINK: Final = re.compile(
     r"(!?\[)[^\[\]\n]{1,500}(\]\([^()\s]{1,1000}(?:\([^()\s]{0,500}\))?(?: \"[^\"\n]{0,500}\")?\))"
 )
 _WORDS: Final = re.compile(r"==(?=[^\s=])|(?<=[^\s=])==(?!=)|%%|\[\^[^\]\s]{1,100}\]:?")
 
 
-_EMBED: Final = re.compile(
-    r"!\[\[(?P<target>[^\[\]\n]{1,1000})\]\]|!\[[^\[\]\n]{0,500}\]\((?P<place>[^()\n]{0,1000})\)"
+_EMBED: Final = re.compile(rf"(?=!){WIKI.pattern}|!\[[^\[\]\n]{{0,500}}\]\((?P<place>[^()\n]{{0,1000}})\)")
+
+_LETTER: Final = r"[^\W_\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+"""A letter or digit of a script with spaces between words."""
+
+_EMPHASIS: Final = re.compile(
+    rf"(?<!{_LETTER})(?<!\\)(?P<open>(?P<sign>(?<!\*)\*|(?<!_)_)(?P=sign){{0,2}})(?!(?P=sign))"
+    rf"(?P<inner>\S(?:[^\n]{{0,300}}?\S)??)(?<!\\)(?<!(?P=sign))(?P<close>(?P=open))(?!{_LETTER})(?!(?P=sign))"
 )
+"""Signs around words. In `2 * 3 * 4` and in `snake_case`, they are text."""
 
 
 def plain_line(line: str) -> str:
@@ -50,7 +57,7 @@ def plain_line(line: str) -> str:
 def embed_name(line: str) -> str:
     """Return the name of the first file that a line embeds; empty if it embeds none."""
     embed = _EMBED.search(line)
-    target = (embed["target"] or embed["place"] or "").partition("|")[0] if embed else ""
+    target = (embed["inner"] or embed["place"] or "").partition("|")[0] if embed else ""
     target = target.partition(' "')[0]
     return unquote(target.strip("<> ").rpartition("/")[2])
 
@@ -89,18 +96,26 @@ def _signs(text: str) -> Iterator[tuple[int, int]]:
     """Yield the ranges of signs."""
     yield from (sign.span() for sign in _LINE.finditer(text))
     yield from (sign.span() for sign in _WORDS.finditer(text))
-    yield from emphasis_signs(text)
+    yield from _emphasis(without_code(text), 0, len(text))
     for link in _LINK.finditer(text):
         yield from (link.span(1), link.span(2))
     yield from _wiki_signs(text)
 
 
+def _emphasis(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the signs that make words bold or italic."""
+    for pair in _EMPHASIS.finditer(text, begin, end):
+        yield pair.span("open")
+        yield from _emphasis(text, *pair.span("inner"))
+        yield pair.span("close")
+
+
 def _wiki_signs(text: str) -> Iterator[tuple[int, int]]:
     """Yield the ranges of the signs of [[links]]."""
-    for link in _WIKI.finditer(text):
-        name, bar, alias = link[2].partition("|")
+    for link in WIKI.finditer(text):
+        name, bar, alias = link["inner"].partition("|")
         is_size = alias.strip().replace("x", "").isdecimal()
-        begin, end = link.start(2), link.end(2)
+        begin, end = link.span("inner")
         if bar and is_size:
             end = begin + len(name)
         elif alias:

@@ -8,16 +8,19 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence, Set
-from typing import Final, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
 
-from kb.api.inline_tags import clean_tags
-from kb.formats.text.encoding import one_line
+from kb.markdown.tags import clean_tags
+
+if TYPE_CHECKING:
+    import yaml
 
 INLINE_TAGS: Final = "inline_tags"
 """A field; if false, a # in the text does not make a tag."""
 # Between --- (YAML) or +++ (TOML), before anything else.
-_BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\r?\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)")
+BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\r?\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)")
 _TAG_NAMES: Final = ("tags", "tag")
 _ALIAS_NAMES: Final = ("aliases", "alias")
 _ENTRY: Final = re.compile(r"(?P<name>[^\W\d][\w /.-]{0,60}?)[ \t]*+(?:=|:(?=[ \t]|$))(?P<value>.*)$")
@@ -50,9 +53,15 @@ class FrontMatter(NamedTuple):
     is_lost: bool = False
 
 
+def body_start(text: str) -> int:
+    """Return the place after the front matter of a text, valid or not."""
+    block = BLOCK.match(text)
+    return block.end() if block else 0
+
+
 def front_matter(text: str) -> FrontMatter:
     """Return the fields before the text; invalid ones remain part of the text."""
-    block = _BLOCK.match(text)
+    block = BLOCK.match(text)
     if not block:
         return FrontMatter()
     matter = block["matter"].replace("\r\n", "\n")
@@ -75,7 +84,7 @@ def with_renamed_tags(text: str, names: Mapping[str, str]) -> str:
 
     Everything else stays the same, such as quotation marks, comments and the order of the fields.
     """
-    block = _BLOCK.match(text)
+    block = BLOCK.match(text)
     tags = front_matter(text).tags
     if not block or names.keys().isdisjoint(tags):
         return text
@@ -99,7 +108,7 @@ def fact_of(text: str) -> str:
     Texts that differ only in their line ends or in how Unicode composes their letters are the same.
     """
     text = normalize("NFC", text.replace("\r\n", "\n"))
-    block = _BLOCK.match(text)
+    block = BLOCK.match(text)
     body = text[block.end() :].strip() if block else ""
     if not block or not body:
         return text.strip()
@@ -111,7 +120,7 @@ def fact_of(text: str) -> str:
 
 def claims_of(text: str) -> Set[tuple[str, str]]:
     """Return the titles and dates in the front matter of a text, as written: pairs of `title` or `date` and a value."""
-    block = _BLOCK.match(text)
+    block = BLOCK.match(text)
     entries = _entries(normalize("NFC", block["matter"].replace("\r\n", "\n"))) if block else {}
     written = ((kind, _unquoted(" ".join(entries.get(name, ())))) for name, kind in _CLAIMS.items())
     return {(kind, value) for kind, value in written if value}
@@ -178,11 +187,24 @@ def _values(matter: str, *, is_toml: bool) -> dict[str, object] | None:
     import yaml  # here, because few notes need it and the engine's start does not
 
     try:
-        # The base loader makes strings of everything, as written: a tag may be called 2024 or yes.
-        values = tomllib.loads(matter) if is_toml else yaml.load(matter, yaml.BaseLoader)  # noqa: S506 - BaseLoader is safe
+        values = tomllib.loads(matter) if is_toml else yaml.load(matter, _loader())  # noqa: S506 - a BaseLoader is safe
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
     return {str(name).lower(): value for name, value in values.items()} if isinstance(values, dict) else None
+
+
+@cache
+def _loader() -> type[yaml.BaseLoader]:
+    """Return a loader that makes strings of everything, as written, except null: a tag may be called 2024 or yes."""
+    import yaml
+
+    class Loader(yaml.BaseLoader):  # type: ignore[misc] # the library has no types
+        pass
+
+    null = "tag:yaml.org,2002:null"
+    Loader.add_implicit_resolver(null, re.compile("(?:~|null|Null|NULL)$"), [*"~nN"])
+    Loader.add_constructor(null, lambda *_: None)
+    return Loader
 
 
 def _strings(value: object) -> list[str]:
@@ -197,7 +219,7 @@ def _listed(value: object) -> list[str]:
 
 
 def _line(value: object) -> str | None:
-    return (one_line(value) or None) if isinstance(value, str) else None
+    return (" ".join(value.split()) or None) if isinstance(value, str) else None
 
 
 def _names(*values: object) -> tuple[str, ...]:
