@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-WIKI: Final = re.compile(r"(?P<embed>!?)\[\[(?P<inner>(?!\[)(?:[^\[\]\n]|\[[^\[\]\n]{0,500}\]){1,1000})\]\]")
+_WIKI: Final = r"\[\[(?P<inner>[^\[\]\n]{1,1000}(?:\[[^\[\]\n]{0,500}\][^\[\]\n]{0,1000}){0,5})\]\]"
+WIKI: Final = re.compile(rf"(?P<embed>!?){_WIKI}")
 """A link to a note or a file, with its heading and other text; the name may have brackets of its own."""
 
 BEHIND: Final = ".,;:!?*_~"
@@ -16,7 +17,7 @@ PLAIN: Final = r"(?:[^\s()<>]|\([^\s()]{0,500}\)){1,2000}"
 """The destination of a link without angle brackets."""
 
 _LINK: Final = re.compile(
-    rf"(?<!\\){WIKI.pattern}"
+    rf"(?<!\\){_WIKI}"
     rf"|\]\([ \t]*(?:<(?P<quoted>[^<>\n]{{1,2000}})>|(?P<plain>{PLAIN}))"
     r"(?:[ \t]+(?:\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'))?[ \t]*\)"
     r"|^[ ]{0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]*(?:<(?P<defined>[^<>\n]{1,2000})>|(?P<reference>[^\s<>]{1,2000}))"

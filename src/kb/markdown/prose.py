@@ -9,7 +9,6 @@ from typing import Final
 _FENCE: Final = re.compile(r"^[ >]*(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
 _TICKS: Final = re.compile(r"`+")
 _COMMENTS: Final = (("<!--", "-->"), ("%%", "%%"))
-_CHARACTER: Final = re.compile(r"[^\n]")
 
 Ranges = Iterable[tuple[int, int]]
 
@@ -35,7 +34,7 @@ def masked(text: str, ranges: Ranges, sign: str = " ") -> str:
     """Return a text with a sign in place of each character of some ranges, except line ends."""
     pieces, at = list[str](), 0
     for begin, end in ranges:
-        pieces += [text[at:begin], _CHARACTER.sub(sign, text[begin:end])]
+        pieces += [text[at:begin], "\n".join(sign * len(line) for line in text[begin:end].split("\n"))]
         at = end
     return "".join([*pieces, text[at:]])
 
@@ -54,12 +53,15 @@ def _code_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 def _code_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of each paragraph, which end with as many backticks as they begin with."""
-    start = 0
-    for paragraph in text.split("\n\n"):
-        end = start + len(paragraph)
-        if "`" in paragraph:
-            yield from _spans([run.span() for run in _TICKS.finditer(text, start, end)], text)
-        start = end + len("\n\n")
+    runs, end = list[tuple[int, int]](), -1
+    for run in _TICKS.finditer(text):
+        if run.start() > end >= 0:
+            yield from _spans(runs, text)
+            runs = []
+        if not runs:
+            end = text.find("\n\n", run.end())
+        runs.append(run.span())
+    yield from _spans(runs, text)
 
 
 def _spans(runs: list[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
@@ -81,6 +83,8 @@ def _spans(runs: list[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
 
 def _is_escaped(text: str, at: int) -> bool:
     """Return whether a backslash before a character makes it plain text."""
+    if text[at - 1 : at] != "\\":
+        return False
     before = text[max(0, at - 100) : at]
     return (len(before) - len(before.rstrip("\\"))) % 2 == 1
 

@@ -82,7 +82,7 @@ def replacements(text: str) -> dict[int, str]:
     shown = dict.fromkeys((at for begin, end in _signs(text) for at in range(begin, end)), "")
     for task in _TASK.finditer(text):
         shown |= dict.fromkeys(range(*task.span(1)), "") | {task.start(1): BOXES[task[2]]}
-    for row in _ROW.finditer(text):
+    for row in _ROW.finditer(text) if "|" in text else ():
         is_rule = _RULE.fullmatch(row[0])
         pipes = list(_PIPE.finditer(text, *row.span()))
         for pipe in pipes:
@@ -96,10 +96,11 @@ def _signs(text: str) -> Iterator[tuple[int, int]]:
     """Yield the ranges of signs."""
     yield from (sign.span() for sign in _LINE.finditer(text))
     yield from (sign.span() for sign in _WORDS.finditer(text))
-    yield from _emphasis(without_code(text), 0, len(text))
-    for link in _LINK.finditer(text):
-        yield from (link.span(1), link.span(2))
-    yield from _wiki_signs(text)
+    if "*" in text or "_" in text:
+        yield from _emphasis(without_code(text), 0, len(text))
+    if "[" in text:
+        yield from (span for link in _LINK.finditer(text) for span in (link.span(1), link.span(2)))
+        yield from _wiki_signs(text)
 
 
 def _emphasis(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:

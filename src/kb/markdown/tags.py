@@ -54,9 +54,14 @@ def tags_of_blocks(text: str, blocks: Iterable[tuple[int, int]]) -> tuple[str, .
     if not TAG.search(text):
         return ()
     shown = prose(text)
-    shown = masked(shown, link_ranges(shown), "`")
-    shown = masked(shown, (formula.span() for formula in _FORMULA.finditer(shown)), "`") if "$" in shown else shown
-    return clean_tags([name for block in blocks for tag in TAG.finditer(shown, *block) if (name := tag_name(tag))])
+    parts = (_without_links(shown[begin:end]) for begin, end in blocks if TAG.search(shown, begin, end))
+    return clean_tags([name for part in parts for tag in TAG.finditer(part) if (name := tag_name(tag))])
+
+
+def _without_links(prose: str) -> str:
+    """Return a paragraph with backticks in place of links and formulas."""
+    text = masked(prose, link_ranges(prose), "`")
+    return masked(text, (formula.span() for formula in _FORMULA.finditer(text)), "`") if "$" in text else text
 
 
 def tag_name(tag: re.Match[str]) -> str:
