@@ -8,7 +8,6 @@ from datetime import date
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from kb.api.date_parsing import own_day
 from kb.api.rights import OF_JOB
 from kb.api.tag_tree import tags_above
 from kb_web.document_html import Row, plain
@@ -151,18 +150,13 @@ def folder_of(path: str) -> list[str]:
 
 def _times(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
     """Yield the years of the results, or their months if all are of one year."""
-    days = [day for day in map(day_of, results) if day > FIRST_YEAR]
+    days = [day for day in (result["day"] for result in results) if day > FIRST_YEAR]
     length = YEAR if len({day[:YEAR] for day in days}) > 1 else MONTH
     counts = Counter(day[:length] for day in days)
     for time, count in sorted(counts.most_common(MOST["time"]), reverse=True):
         first, following = bounds(time)
         if (first, following) != (asked.after, asked.before):
             yield _chip("time", _period(first, following), count, asked.with_(after=first, before=following))
-
-
-def day_of(result: Row) -> str:
-    """Return the day by which the filters count a document."""
-    return own_day(result["date"]) or str(result["updated_at"] or result["created_at"])[:10]
 
 
 def _period(after: str, before: str) -> str:

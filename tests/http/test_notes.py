@@ -224,6 +224,14 @@ async def test_a_document_is_found_by_its_day_however_that_is_written(api, path,
     ):
         listed = await api.documents(source_path=path, **bounds)
         assert [each["id"] for each in listed["documents"]] == found
+    assert (document["date"], document["day"]) == (date, "2024-03-05")
+
+
+async def test_the_day_of_a_document_without_a_date_of_its_own_is_that_of_its_last_change(api, path, word):
+    document = await sent(api, path, f"---\ndate: 99/99\n---\n{word} tide.\n")
+    assert document["day"] == document["created_at"][:10]
+    [result] = (await api.search(query=word, fts_only=True))["results"]
+    assert result["day"] == document["day"]
 
 
 LOG = "\n".join(f"Entry {number}: the lamp of {number} was lit." for number in range(200))

@@ -18,6 +18,7 @@ from kb.api.fields import (
     TAG_EXACT,
     UPDATED_AFTER,
     Count,
+    Day,
     DayBound,
     DocType,
     DocumentId,
@@ -165,6 +166,7 @@ class SearchResult(Passage):
     copies: list[CopyOf] = []
     copy_count: int = 0
     date: str | None
+    day: Day
     language: str | None = None
     created_at: Timestamp
     updated_at: Timestamp | None

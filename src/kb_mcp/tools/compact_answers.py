@@ -30,7 +30,6 @@ KNOWN_FRONT_MATTER: Final = re.compile(r"\A---\r?\n(?:(?:date|title|tags):.*\r?\
 MOST_COPIES: Final = 3
 """Maximum number of documents to name that contain the same passage."""
 
-DAY: Final = len("2026-01-31")
 EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
 
 
@@ -40,9 +39,8 @@ def given(**fields: object) -> JSON:
 
 
 def document_date(document: JSON) -> str:
-    """Return the document date, or else the day of the last change or of the addition."""
-    date: str = document["date"] or (document["updated_at"] or document["created_at"])[:DAY]
-    return date
+    """Return the document date as written, or else the day of the last change."""
+    return str(document["date"] or document["day"])
 
 
 def origin(record: JSON) -> JSON:

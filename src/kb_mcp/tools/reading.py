@@ -67,7 +67,7 @@ async def in_thread(engine: EngineClient, document: JSON, around: int) -> list[i
     if document["doc_type"] != NOTE or not threads:
         return []
     notes = [note async for note in engine.iter_documents(tag=threads[:1], sort="id")]
-    notes.sort(key=lambda note: (compact_answers.document_date(note), note["id"]))
+    notes.sort(key=lambda note: (note["day"], note["date"] or "", note["id"]))
     ids = [note["id"] for note in islice(notes, MOST_IN_THREAD)]
     place = ids.index(document["id"]) if document["id"] in ids else 0
     return ids[max(0, place - around) : place + around + 1]
