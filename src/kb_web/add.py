@@ -9,7 +9,7 @@ from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from kb.api.errors import KbError, Unauthorized
+from kb.api.errors import KbError
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb_web.document_html import Row
 from kb_web.documents import split_tags
@@ -38,8 +38,6 @@ async def add(request: Request, visit: Visit) -> Response:
         try:
             job = await visit.engine.add_file(name, file.file, tags=tags, source_path=path)
             accepted.append({"id": job["job_id"], "status": job["status"], "name": name})
-        except Unauthorized:
-            raise
         except KbError as error:
             refused.append(
                 {"name": name, "error": error.detail, "again": error.status >= HTTPStatus.INTERNAL_SERVER_ERROR}

@@ -12,7 +12,7 @@ from starlette.datastructures import FormData, QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.errors import Invalid, KbError, NotFound, Unauthorized
+from kb.api.errors import Invalid, KbError, NotFound
 from kb.api.job_errors import remedy_for
 from kb_web.document_html import Row, plain
 from kb_web.documents import Linking, documents_asked, folder_of_file, linking_documents, number_in, split_tags, told_of
@@ -238,8 +238,6 @@ async def carry_out(ids: list[int], act: Act) -> Tally:
     for number in ids:
         try:
             await act(number)
-        except Unauthorized:
-            raise
         except KbError as error:
             tally.skipped += 1
             tally.reason = tally.reason or error.detail
@@ -264,8 +262,6 @@ async def synced_files(visit: Visit, ids: list[int]) -> list[Row]:
     for document_id in ids:
         try:
             folder = folder_of_file(await visit.engine.document(document_id, chunks=1), folders)
-        except Unauthorized:
-            raise
         except KbError:
             continue
         if folder:

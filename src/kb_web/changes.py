@@ -9,7 +9,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.errors import KbError, Unauthorized
+from kb.api.errors import KbError
 from kb.api.operation_words import count_changes, describe_step
 from kb_web.document_html import Row, plain
 from kb_web.history import tag_words
@@ -49,8 +49,6 @@ async def listed(visit: Visit, operation: Row, shown: Sequence[str]) -> Row:
         has_tags = operation["tags_added"] or operation["tags_removed"]
         if steps and not has_tags and all(step["action"] == "retag" and step["version"] for step in steps):
             about["what"] = f"changed tags in {count(len(steps), 'document')}"
-    except Unauthorized:
-        raise
     except KbError:  # the operation was undone or forgotten in the meantime
         return row
     return row | about

@@ -13,7 +13,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.errors import Forbidden, Invalid, KbError, Unauthorized
+from kb.api.errors import Forbidden, Invalid, KbError
 from kb.asgi.subapps import WatchFolder
 from kb_web.document_html import Row, plain
 from kb_web.pages import redirect, render
@@ -33,8 +33,6 @@ async def folders(request: Request, visit: Visit) -> Response:
     try:
         await require_all_rights(visit)
         outcome = await watch_folder(request, sent)
-    except Unauthorized:
-        raise
     except KbError as error:
         return await show(request, visit, error.status, wrong=error.detail, sent=sent)
     visit.leave_notice(Notice(plain(outcome, MAX_PATH)))

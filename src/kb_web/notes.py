@@ -10,7 +10,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from kb.api.errors import Changed, Invalid, KbError, NotANote, NotFound, Unauthorized
+from kb.api.errors import Changed, Invalid, KbError, NotANote, NotFound
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb.markdown.tags import tags_in
@@ -54,8 +54,6 @@ async def new(request: Request, visit: Visit) -> Response:
             job |= await visit.engine.job(job["job_id"], wait=WAIT_SECONDS)
         if job["status"] == "failed":
             raise Invalid(f"The note was not saved: {job['error']}")
-    except Unauthorized:
-        raise
     except KbError as error:
         return _form(request, draft, error=error)
     if notice := _known_notice(job):
@@ -100,8 +98,6 @@ async def edit(request: Request, visit: Visit) -> Response:
         mine |= merged(mine, shown, theirs)
         fields = {"mine": mine, "theirs": theirs, "id": note_id, "content_hash": note["content_hash"]}
         return render(request, "conflict.html", 412, **fields)
-    except Unauthorized:
-        raise
     except KbError as error:
         return _form(request, mine, shown, note_id, base, error)
     return redirect(visit, f"d/{note_id}?saved={note_id}")

@@ -12,7 +12,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.errors import Forbidden, Invalid, KbError, Unauthorized
+from kb.api.errors import Forbidden, Invalid, KbError
 from kb_web.document_html import Row
 from kb_web.documents import split_tags
 from kb_web.pages import THEME, THEMES, redirect, render
@@ -39,8 +39,6 @@ async def settings(request: Request, visit: Visit) -> Response:
     section = str(form.get("section", ""))
     try:
         await visit.engine.change_settings(**wanted(section, form))
-    except Unauthorized:
-        raise
     except KbError as error:
         return await show(request, visit, error.status, wrong={section: labelled(error.detail)}, sent=dict(form))
     visit.leave_notice(Notice("Saved. kb uses the new settings now."))
@@ -127,8 +125,6 @@ async def keys(request: Request, visit: Visit) -> Response:
     name = str(form.get("name", "")).strip()
     try:
         made = await act_on_key(visit, str(form.get("act", "")), name, form)
-    except Unauthorized:
-        raise
     except KbError as error:
         return await show_keys(request, visit, error.status, wrong=error.detail, sent=dict(form))
     if made:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from kb.api.errors import KbError, NotFound, Unauthorized
+from kb.api.errors import KbError, NotFound
 from kb.markdown.signs import MARKDOWN
 from kb_web.document_html import Row
 from kb_web.markdown_html import LONGEST_MATTER
@@ -36,8 +36,6 @@ async def surroundings_of_text(visit: Visit, text: str, document_id: int | None)
         return about
     try:
         links = await visit.engine.look_up_links(text, document_id)
-    except Unauthorized:
-        raise
     except KbError:  # the note was just deleted, or has a text that kb will not save
         return about
     return await _with_embedded(visit, replace(about, links=_known(links)), text, document_id)

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.errors import Invalid, KbError, Unauthorized
+from kb.api.errors import Invalid, KbError
 from kb.api.tag_tree import SEPARATOR, is_in_branch, stem
 from kb_web.document_html import Row, plain
 from kb_web.documents import number_in, split_tags
@@ -34,8 +34,6 @@ async def tags(request: Request, visit: Visit) -> Response:
     try:
         async with one_operation(visit, place) as outcome:
             outcome.text = await change(visit, str(form.get("act", "")), tag, new.strip())
-    except Unauthorized:
-        raise
     except KbError as error:
         return await show(request, visit, error.status, edited=tag, find=find, wrong=error.detail, new=new)
     return redirect(visit, place)
