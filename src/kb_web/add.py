@@ -14,7 +14,7 @@ from kb.asgi.security_headers import PAGE_HEADERS
 from kb_web.document_html import Row
 from kb_web.documents import split_tags
 from kb_web.pages import later_page, redirect, render
-from kb_web.search import job_row
+from kb_web.rows import job_row
 from kb_web.sessions import Visit
 
 PAGE: Final = 50

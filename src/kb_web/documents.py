@@ -29,7 +29,7 @@ from kb_web.markdown_links import PICTURES
 from kb_web.marking import matched
 from kb_web.notices import one_operation, place_in
 from kb_web.pages import count, kind, language_asked, later_page, redirect, render
-from kb_web.search import document_row, place
+from kb_web.rows import document_row, place
 from kb_web.sessions import Visit
 from kb_web.surroundings import surroundings
 

@@ -9,14 +9,14 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.duplicate_words import describe_shared
 from kb.api.errors import Invalid
+from kb.words import describe_shared
 from kb_web.bulk_actions import check_copies, seconds_in
 from kb_web.document_html import Row, plain
 from kb_web.documents import number_in
 from kb_web.history import shortened, without_beginning
 from kb_web.pages import later_page, redirect, render
-from kb_web.search import document_row
+from kb_web.rows import document_row
 from kb_web.sessions import Notice, Visit
 
 PAGE: Final = 20

@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.api.rights import OF_JOB
 from kb.api.tag_tree import tags_above
 from kb_web.document_html import Row, plain
-
-if TYPE_CHECKING:
-    from kb_web.search import SearchForm
+from kb_web.search_form import SearchForm
 
 IN_LINE: Final = {"type": 2, "path": 1, "time": 2, "tag": 5}
 """Maximum number of filters of each kind in the line above the results; *Filter* shows the others.

@@ -16,7 +16,7 @@ from kb_web.document_html import Row, plain
 from kb_web.documents import number_in
 from kb_web.notices import one_operation
 from kb_web.pages import later_page, redirect, render
-from kb_web.search import document_row
+from kb_web.rows import document_row
 from kb_web.sessions import Visit
 
 CONTEXT: Final = 160

@@ -17,7 +17,7 @@ from kb.asgi.hosts import outer_address
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb_web.document_html import Row
 from kb_web.pages import kind, render, size
-from kb_web.search import document_row, job_row
+from kb_web.rows import document_row, job_row
 from kb_web.sessions import Visit
 
 DAYS: Final = 30

@@ -1,4 +1,4 @@
-"""Operations and the steps of an undo in words for people."""
+"""Operations, the steps of an undo, and duplicates in words for people."""
 
 from __future__ import annotations
 
@@ -24,3 +24,11 @@ def count_changes(operation: dict[str, Any], nothing: str = "nothing changed") -
     parts = [f"{numbers[name]} {name}" for name in ("added", "restored", "changed", "deleted") if numbers[name]]
     parts += [f"{operation['jobs']} still queued or running"] if operation["jobs"] else []
     return ", ".join(parts) or nothing
+
+
+def describe_shared(total: int, shared: float | None) -> str:
+    """Return the share of text that the documents of a group have in common. Only equal runs of words count as 100%."""
+    if shared is None:
+        return "the same content"
+    least = "at least " if total > 2 and shared < 1 else ""
+    return f"nearly the same text, {least}{int(100 * shared)}% in common"
