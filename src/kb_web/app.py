@@ -97,7 +97,6 @@ def create_app(context: AppContext | None = None) -> Starlette:
 
 
 def pages_app(settings: Settings, engine: ASGIApp, watch_folder: WatchFolder | None = None) -> Starlette:
-    """Return the web interface of an engine."""
     from kb_web.pages import on_error
     from kb_web.sessions import Sessions
 
@@ -243,7 +242,6 @@ def guard(settings: Settings) -> Middleware:
 
 
 def most_bytes(settings: Settings, path: str, is_form: bool) -> int:
-    """Return the maximum size in bytes of a body sent to `path`."""
     if path in ("/add", "/attach") and is_form:
         return settings.max_upload_mb << 20
     if path in ("/sign-in", "/sign-out"):
@@ -257,5 +255,4 @@ async def on_nothing(request: Request, _: Exception) -> Response:
 
 
 async def absent(_: Request) -> Response:
-    """Explain how to install the web interface."""
     return PlainTextResponse(ABSENT)

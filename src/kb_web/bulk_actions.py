@@ -183,12 +183,10 @@ def check_unchanged(documents: list[Row], total: int | None, seen: float) -> Non
 
 
 def last_change(document: Row) -> float:
-    """Return the time of a document's last change in seconds."""
     return seconds(document.get("deleted_at") or document["updated_at"] or document["created_at"])
 
 
 def seconds(time: str) -> float:
-    """Return a time in seconds."""
     return datetime.fromisoformat(time).timestamp()
 
 

@@ -120,7 +120,6 @@ def _code(lines: Sequence[str], first: int, words: set[str]) -> Markup:
 
 
 def _blocks(lines: Sequence[str], headings: set[str], words: set[str]) -> Iterator[Markup]:
-    """Yield headings, tables and paragraphs."""
     for cells, group in groupby(lines, key=lambda line: line.count(SEPARATOR)):
         rows = list(group)
         if cells and len(rows) > 1:

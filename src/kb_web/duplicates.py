@@ -88,7 +88,6 @@ def group_row(group: Row) -> Row:
 
 
 async def compare(request: Request, visit: Visit) -> Response:
-    """Show the differences between two documents."""
     ids = [request.path_params["id"], request.path_params["other"]]
     difference, *shown = await asyncio.gather(
         visit.engine.compare(*ids), *(visit.engine.document(number, chunks=1) for number in ids)

@@ -108,14 +108,12 @@ def is_busy(row: Row) -> bool:
 
 
 async def sync_folder(request: Request, visit: Visit) -> Response:
-    """Ask for a round of a watched folder."""
     await visit.form(request)
     await visit.engine.sync_now(request.path_params["watch_id"])
     return redirect(visit, "folders")
 
 
 async def stop_folder(request: Request, visit: Visit) -> Response:
-    """Stop watching a folder."""
     await visit.form(request)
     stopped = await visit.engine.stop_watching(request.path_params["watch_id"])
     visit.leave_notice(Notice(f"kb no longer watches {stopped['path']}. Its documents stay."))

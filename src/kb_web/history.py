@@ -156,7 +156,6 @@ async def restore(request: Request, visit: Visit) -> Response:
 
 
 async def purge(request: Request, visit: Visit) -> Response:
-    """Delete a document permanently."""
     await visit.form(request)
     await visit.engine.delete_document(request.path_params["id"], purge=True)
     return redirect(visit, "bin")

@@ -59,7 +59,6 @@ class Surroundings:
     may_write: bool = False
 
     def destination(self, target: str) -> Destination | None:
-        """Return the document that a target leads to."""
         if named := _DOCUMENT.match(target):
             return Destination(int(named[1]), "")
         return next(filter(None, map(self.links.get, _forms(target))), None)
@@ -81,7 +80,6 @@ class Surroundings:
         return any(form in self.links for form in _forms(target))
 
     def address(self, target: str) -> str | None:
-        """Return the address that a target leads to."""
         path, _, place = target.partition("#")
         anchor = f"#{anchor_of(unquote(place))}" if place else ""
         if not path:

@@ -49,7 +49,6 @@ _TASK: Final = re.compile(r"\[([ xX/-])\] ")
 
 
 def add_syntax(parser: MarkdownIt) -> None:
-    """Add the rules to a parser."""
     ending = ["paragraph", "reference", "blockquote", "list"]
     parser.block.ruler.before("fence", "comment", _comment_block, {"alt": ending})
     for rule in (_wiki, _marked, _html, _comment, _break, _tag, _address):
@@ -172,7 +171,6 @@ def _break(state: StateInline, silent: bool) -> bool:
 
 
 def _tag(state: StateInline, silent: bool) -> bool:
-    """A tag of the document."""
     if state.src[state.pos] != "#" or state.linkLevel:
         return False
     begin = state.pos

@@ -26,7 +26,6 @@ MAX_COUNTED: Final = 2000
 
 
 async def overview(request: Request, visit: Visit) -> Response:
-    """Show statistics of the documents and the state of the engine."""
     status = await visit.engine.status()
     failed = await visit.engine.jobs(status="failed", limit=10)
     types = sorted(((kind(name), number) for name, number in status["documents"].items()), key=lambda row: -row[1])
@@ -60,7 +59,6 @@ async def recent(visit: Visit) -> tuple[list[tuple[str, int]], bool]:
 
 
 async def storage(visit: Visit) -> Row | None:
-    """Return the disk usage; None for a key without access to it."""
     report = await visit.engine.storage()
     names = {"database": "database", "originals": "original files", "backups": "backups"}
     parts = [(words, report[name]) for name, words in names.items() if report[name]]

@@ -155,7 +155,6 @@ def described(error: Exception) -> tuple[int, str, str]:
 
 
 def title_of(status: int) -> str:
-    """Return the title of an error page."""
     return TITLES.get(status) or HTTPStatus(status).phrase
 
 
@@ -191,12 +190,10 @@ def broken(path: str) -> Markup:
 
 
 def moment(text: str | None) -> str:
-    """Return a time to the minute, in UTC."""
     return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC" if text else ""
 
 
 def size(number: float) -> str:
-    """Return a number of bytes with a unit."""
     for unit in ("B", "kB", "MB", "GB"):
         if number < 1000:
             return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
@@ -211,17 +208,14 @@ def language_asked(params: QueryParams) -> str:
 
 
 def kind(doc_type: str) -> str:
-    """Return the display name of a document type."""
     return TYPE_NAMES.get(doc_type, doc_type)
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def milliseconds(number: float) -> str:
-    """Return a duration with a unit."""
     return f"{number / 1000:.1f} s" if number >= 1000 else f"{number:.0f} ms" if number >= 10 else f"{number:.1f} ms"
 
 

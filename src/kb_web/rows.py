@@ -18,7 +18,6 @@ INSIDE: Final = re.compile(rf"{OF_JOB}\d+#")
 
 
 def document_row(document: Row) -> Row:
-    """Return a document for a list."""
     return {
         **document,
         "title": plain(document["title"], 200) or "Untitled",
@@ -30,7 +29,6 @@ def document_row(document: Row) -> Row:
 
 
 def job_row(job: Row) -> Row:
-    """Return a job for a list."""
     name = job["filename"] or job["title"] or ("Note" if job["kind"] == "note" else "File")
     remedy = remedy_for(job["error"]) if job["status"] == "failed" else None
     return {**job, "name": plain(name, 200), "path": display_path(job), "remedy": remedy}
@@ -42,7 +40,6 @@ def display_path(row: Row) -> str:
 
 
 def place(where: Mapping[str, Any], doc_type: str = "") -> str:
-    """Return the location of a passage in words."""
     page = [f"{'slide' if doc_type in SLIDES else 'page'} {where['page']}"] if where["page"] else []
     heading = [" › ".join(plain(heading, 80) for heading in where["heading"][-2:])] if where["heading"] else []
     return " · ".join(page + heading) or f"line {where['line_start']}"

@@ -61,7 +61,6 @@ async def search(request: Request, visit: Visit) -> Response:
 
 
 async def home(visit: Visit) -> dict[str, Any]:
-    """Return recent documents and failed jobs."""
     documents, failed, status, tags = await asyncio.gather(
         visit.engine.documents(sort="recent", limit=8),
         visit.engine.jobs(status="failed", limit=5),

@@ -164,7 +164,6 @@ class Visit:
         return await read_form(request, check, fields=OTHER_FIELDS + MAX_TAGS, field=field, files=files)
 
     def leave_notice(self, notice: Notice) -> None:
-        """Show a notice on the next page of this visitor."""
         self._visits.leave_notice(self.id, notice)
 
     def take_notice(self) -> Notice | None:
@@ -178,7 +177,6 @@ class Visit:
         self.engine = self.engine_with(key)
 
     def change_key(self, key: str) -> None:
-        """Switch to another key, because the current one stops working."""
         if self.session:
             self.session.key = key
             self.engine = self.engine_with(key)
@@ -188,7 +186,6 @@ class Visit:
         self.session, self.id = None, secrets.token_urlsafe(32)
 
     def send_cookie(self, response: Response) -> None:
-        """Set the cookie if the id has changed."""
         if self.id != self._sent:
             response.set_cookie(
                 COOKIE, self.id, DAYS * 86400, path="/", secure=self.is_secure, httponly=True, samesite="strict"

@@ -106,7 +106,6 @@ def number(name: str, text: str, kind: type) -> object:
 
 
 async def theme(request: Request, visit: Visit) -> Response:
-    """Choose the theme of this browser."""
     form = await visit.open_form(request)
     chosen = str(form.get("theme", ""))
     response = redirect(visit, "settings")

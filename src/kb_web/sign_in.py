@@ -16,7 +16,6 @@ from kb_web.sessions import Visit
 
 
 async def sign_in(request: Request, visit: Visit) -> Response:
-    """Ask for the key and start a session."""
     if request.method != "POST":
         return render(request, "sign_in.html", place="", wrong=None)
     form = await visit.open_form(request)

@@ -20,7 +20,6 @@ EMBEDDED_CHUNKS: Final = 40
 
 
 async def surroundings(visit: Visit, shown: Row, links: Row) -> Surroundings:
-    """Return the surroundings of the visible text of a document."""
     about = _own(visit.root, shown, links)
     if shown["doc_type"] not in MARKDOWN:
         return about

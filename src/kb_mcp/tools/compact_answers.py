@@ -34,7 +34,6 @@ EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
 
 
 def given(**fields: object) -> JSON:
-    """Return the fields that are not empty."""
     return {name: value for name, value in fields.items() if value not in EMPTY}
 
 
@@ -44,7 +43,6 @@ def document_date(document: JSON) -> str:
 
 
 def origin(record: JSON) -> JSON:
-    """Return the source of a document and its replacement."""
     return given(source=record.get("source"), replaced_by=record.get("replaced_by"))
 
 
@@ -108,7 +106,6 @@ def search_result(record: JSON) -> JSON:
 
 
 def changed(record: JSON) -> JSON:
-    """Return a changed document with the time of the change."""
     return document(record) | {"updated_at": record["updated_at"]}
 
 
@@ -120,7 +117,6 @@ def copies(record: JSON) -> JSON:
 
 
 def document(record: JSON) -> JSON:
-    """Return the fields of a document, without its text."""
     note = record["doc_type"] == NOTE
     return {
         "id": record["id"],
@@ -141,7 +137,6 @@ def document(record: JSON) -> JSON:
 
 
 def listed_document(record: JSON) -> JSON:
-    """Return the fields of a document in a list."""
     fields = {name: value for name, value in document(record).items() if name != "content_hash"}
     return fields | given(**{name: record.get(name) for name in ("changed", "change", "deleted_at", "text")})
 
