@@ -119,10 +119,6 @@ def _marked(text: str, env: EnvType) -> Markup:
     return mark(text, env.get("words", frozenset()))
 
 
-def _text(token: Token, env: EnvType) -> str:
-    return _marked(token.content, env)
-
-
 def _wiki(token: Token, env: EnvType) -> str:
     """Return a picture, or a link to a document."""
     about, target, label = env["about"], token.meta["target"], _marked(token.content, env)
@@ -226,12 +222,8 @@ def _end_of_callout(token: Token, _: EnvType) -> str:
     return "</details>\n" if token.meta["fold"] else "</div>\n"
 
 
-def _attributes(token: Token) -> Markup:
-    return Markup("").join(Markup(' {}="{}"').format(*each) for each in token.attrs.items())
-
-
 _SHOWN: Final[Mapping[str, Shown]] = {
-    "text": _text,
+    "text": lambda token, env: _marked(token.content, env),
     "wiki": _wiki,
     "embed": _embed,
     "comment": _comment,
@@ -241,7 +233,7 @@ _SHOWN: Final[Mapping[str, Shown]] = {
     "math_block": _math,
     "callout_open": _callout,
     "callout_close": _end_of_callout,
-    "anchor": lambda token, _: f"<span{_attributes(token)}></span>",
+    "anchor": lambda token, _: Markup('<span id="{}"></span>').format(token.attrs["id"]),
     "table_open": lambda *_: '<div class="wide" tabindex="0"><table>',
     "table_close": lambda *_: "</table></div>",
 }
