@@ -16,10 +16,10 @@ endif
 UV := $(BIN)/uv
 SOURCES := src tests bench packaging
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test test-changed ci-full pictures test-docs test-web \
+.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   test-crash test-crash-postgres test-offline test-reference \
-  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
+  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -89,6 +89,10 @@ logs:
 # The fast suite, for the most likely mistakes. .ci/full also runs the slow tests and the full sizes.
 test: .venv/dev.stamp
 	$(BIN)/pytest -n 2 --dist loadscope
+
+# The counts of work in tests/cost/counts.toml, as they are now. A count that grew needs a reason: make counts REASON='...'
+counts: .venv/dev.stamp
+	KB_COUNTS_REASON="$(REASON)" $(BIN)/pytest -q tests/cost
 
 # Tests that take seconds. .ci/run runs them after the fast suite.
 test-slow: .venv/dev.stamp
@@ -235,6 +239,11 @@ bench: .venv-reference/stamp
 bench-scale: .venv/dev.stamp
 	$(BIN)/python -m bench.scale $(if $(FOLDER),--folder $(FOLDER)) --json scale.json $(SIZES)
 	$(BIN)/python -m bench.scale_report scale.json
+
+# CPU time, memory, disk and tokens of this tree and of another commit: make bench-against REF=main. FOLDER keeps the
+# databases, which take minutes; SIZE=10000 is a quick look.
+bench-against: .venv/dev.stamp
+	$(BIN)/python -m bench.against $(REF) $(if $(SIZE),--size $(SIZE)) $(if $(FOLDER),--folder $(FOLDER)) $(if $(JSON),--json $(JSON))
 
 # Several engines with one PostgreSQL.
 bench-engines: .venv/dev.stamp

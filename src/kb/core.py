@@ -21,8 +21,8 @@ from kb.documents.originals import Originals, queue_unread
 from kb.documents.page_pictures import PagePictures
 from kb.embed.protocol import Embedder
 from kb.filesystem import make_folder
+from kb.formats.registry import DOC_TYPES
 from kb.ingest.active_model import ActiveModel, open_model_for
-from kb.ingest.draft import DOC_TYPES
 from kb.ingest.note_vectors import NoteVectors
 from kb.ingest.stop_signal import StopSignal
 from kb.maintenance.backup_schedule import BackupSchedule
@@ -337,7 +337,6 @@ def parser_limits(settings: Settings) -> Limits:
     return Limits(
         seconds=settings.parse_seconds,
         memory_mb=settings.parse_memory_mb,
-        pages=settings.parse_pages,
         index_ratio=settings.index_ratio,
         own_tags=MAX_TAGS if settings.own_tags else 0,
     )

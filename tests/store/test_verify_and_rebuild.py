@@ -114,11 +114,6 @@ def test_a_database_in_use_is_looked_at_as_it_is(settings, database):
             "references",
             "of chunks refers to a missing row",
         ),
-        (
-            "INSERT INTO vector_copies SELECT chunk_id, zeroblob(1544) FROM chunks_vec WHERE chunk_id = 1",
-            "vector copies",
-            "the copy of the vector of passage 1 differs",
-        ),
         ("INSERT INTO jobs (created_at, staged) VALUES ('2026', 'a')", "queued files", "is missing"),
     ],
 )

@@ -9,12 +9,12 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 from uuid import uuid4
 
 from pydantic import ValidationError
 
-from kb.access.restricted_store import CallerStore
+from kb.access.restricted_store import restricted
 from kb.api.errors import DiskFull, SettingError
 from kb.api.job_models import FileRequest
 from kb.api.rights import Caller
@@ -69,7 +69,7 @@ class Inbox(BackgroundThread):
         check_inbox(folder, data_dir)
         super().__init__("kb-inbox")
         self._folder = folder.absolute()
-        self._store = cast("Store", CallerStore(store, Caller(INBOX)))
+        self._store = restricted(store, Caller(INBOX))
         self._blobs = blobs
         self._kept = data_dir / TAKEN
         self._most_bytes = most_bytes

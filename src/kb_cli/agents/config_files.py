@@ -1,7 +1,5 @@
 """Add settings to files of other programs, and preserve the rest, including comments and order."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib
@@ -50,7 +48,6 @@ def merge(file: Path, text: str, addition: str) -> str:
 
 
 def _merged(before: object, additions: dict[str, Any]) -> dict[str, Any]:
-    """Return both tables merged recursively."""
     present = before or {}
     if not isinstance(present, dict):
         raise ValueError("a table is expected, but something else is in its place")

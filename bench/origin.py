@@ -1,0 +1,50 @@
+"""Where figures come from: the commit, the date, the command and the machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+
+
+def git(*arguments: str) -> str:
+    """Return the output of git in this repository."""
+    return subprocess.run(["git", *arguments], cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
+
+
+def commit() -> str:
+    """Return this tree's commit, and whether tracked files differ from it."""
+    changed = git("status", "--porcelain", "--untracked-files=no")
+    return git("rev-parse", "--short=8", "HEAD") + ("+changes" if changed else "")
+
+
+def origin() -> dict[str, object]:
+    """Return the origin of figures that are measured now."""
+    module = sys.modules["__main__"].__spec__
+    command = ["python", *(["-m", module.name.removesuffix(".__main__")] if module else sys.argv[:1]), *sys.argv[1:]]
+    return {
+        "commit": commit(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "command": shlex.join(command),
+        "machine": {
+            "processor": processor(),
+            "cores": os.cpu_count(),
+            "load": round(os.getloadavg()[0], 2),
+            "python": platform.python_version(),
+        },
+    }
+
+
+def processor() -> str:
+    """Return the name of the processor."""
+    facts = Path("/proc/cpuinfo")
+    lines = facts.read_text().splitlines() if facts.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
