@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from kb.markdown.links import BEHIND, WIKI, wiki_target
 from kb.markdown.signs import BOXES
-from kb.markdown.tags import EMPHASIS, TAG, tag_name
+from kb.markdown.tags import tag_at
 from kb_web.markdown_links import WEB, Surroundings, anchor_of
 
 if TYPE_CHECKING:
@@ -173,12 +173,8 @@ def _break(state: StateInline, silent: bool) -> bool:
 def _tag(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] != "#" or state.linkLevel:
         return False
-    begin = state.pos
-    while begin and state.src[begin - 1] in EMPHASIS:
-        begin -= 1
-    found = TAG.match(state.src, begin, state.posMax)
-    name = tag_name(found) if found else ""
-    if not found or found.start("word") != state.pos + 1 or name.strip("/").lower() not in state.env["about"].tags:
+    name = tag_at(state.src, state.pos, state.posMax)
+    if name.strip("/").lower() not in state.env["about"].tags:
         return False
     if not silent:
         token = state.push("tag", "a", 0)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from markdown_it import MarkdownIt
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
+
+_MARKUP: Final = re.compile(r"[\\`*_\[<&\n]")
 
 
 class Block(NamedTuple):
@@ -23,12 +27,8 @@ class Block(NamedTuple):
 
 def blocks_of(text: str, begin: int = 0) -> Iterator[Block]:
     """Yield the blocks of a text from a position on. This omits code and HTML."""
-    parser = MarkdownIt("commonmark")
     body = text[begin:]
-    # Only the blocks matter here: inline markup is parsed only for the headings.
-    with parser.reset_rules():
-        parser.disable("inline")
-        tokens = parser.parse(body)
+    tokens = _parser("inline", "text_join").parse(body)  # inline markup is parsed only for the headings
     starts = list(accumulate((len(line) + 1 for line in body.split("\n")), initial=begin))
     for opening, inline in pairwise(tokens):
         if inline.type == "inline" and opening.map:
@@ -39,10 +39,13 @@ def blocks_of(text: str, begin: int = 0) -> Iterator[Block]:
 
 def headings_of(blocks: Iterable[Block]) -> Iterator[tuple[int, int, str]]:
     """Yield the place, the level and the words of each heading with words."""
-    parser = MarkdownIt("commonmark")
     for block in blocks:
-        if block.level and (title := " ".join(_rendered(parser.parseInline(block.text)).split())):
+        if block.level and (title := " ".join(_without_markup(block.text).split())):
             yield block.start, block.level, title
+
+
+def _without_markup(text: str) -> str:
+    return _rendered(_parser().parseInline(text)) if _MARKUP.search(text) else text
 
 
 def _rendered(tokens: list[Token]) -> str:
@@ -51,3 +54,11 @@ def _rendered(tokens: list[Token]) -> str:
         for token in tokens
         if token.type != "html_inline"
     )
+
+
+@cache
+def _parser(*without: str) -> MarkdownIt:
+    """Return a parser, without some of its rules."""
+    parser = MarkdownIt("commonmark").disable(without)
+    parser.parse("#")  # so that the rules are compiled before other threads use them
+    return parser

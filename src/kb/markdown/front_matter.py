@@ -53,12 +53,6 @@ class FrontMatter(NamedTuple):
     is_lost: bool = False
 
 
-def body_start(text: str) -> int:
-    """Return the place after the front matter of a text, valid or not."""
-    block = BLOCK.match(text)
-    return block.end() if block else 0
-
-
 def front_matter(text: str) -> FrontMatter:
     """Return the fields before the text; invalid ones remain part of the text."""
     block = BLOCK.match(text)

@@ -38,7 +38,7 @@ class WrittenLink(NamedTuple):
 
 def links_in(prose: str) -> Iterator[WrittenLink]:
     """Yield the links in a text without code and comments."""
-    for match in _LINK.finditer(prose):
+    for match in _LINK.finditer(prose) if "]" in prose or "://" in prose else ():
         if inner := match["inner"]:
             yield WrittenLink(wiki_target(inner), *match.span(), is_wiki=True)
         else:

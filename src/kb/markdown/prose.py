@@ -24,10 +24,9 @@ def prose(text: str) -> str:
 
 def without_code(text: str) -> str:
     """Return a text of the same length with blanks in place of code blocks, and backticks in place of code spans."""
-    if "`" in text or "~~~" in text:
+    if "```" in text or "~~~" in text:
         text = masked(text, _code_blocks(text))
-        text = masked(text, _code_spans(text), "`")
-    return text
+    return masked(text, _code_spans(text), "`") if "`" in text else text
 
 
 def masked(text: str, ranges: Ranges, sign: str = " ") -> str:

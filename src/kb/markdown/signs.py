@@ -80,7 +80,7 @@ def addresses(text: str) -> list[range]:
 def replacements(text: str) -> dict[int, str]:
     """Return the replacements of the characters of signs, by position; most are empty."""
     shown = dict.fromkeys((at for begin, end in _signs(text) for at in range(begin, end)), "")
-    for task in _TASK.finditer(text):
+    for task in _TASK.finditer(text) if "] " in text else ():
         shown |= dict.fromkeys(range(*task.span(1)), "") | {task.start(1): BOXES[task[2]]}
     for row in _ROW.finditer(text) if "|" in text else ():
         is_rule = _RULE.fullmatch(row[0])
@@ -95,7 +95,8 @@ def replacements(text: str) -> dict[int, str]:
 def _signs(text: str) -> Iterator[tuple[int, int]]:
     """Yield the ranges of signs."""
     yield from (sign.span() for sign in _LINE.finditer(text))
-    yield from (sign.span() for sign in _WORDS.finditer(text))
+    if "==" in text or "%%" in text or "[^" in text:
+        yield from (sign.span() for sign in _WORDS.finditer(text))
     if "*" in text or "_" in text:
         yield from _emphasis(without_code(text), 0, len(text))
     if "[" in text:

@@ -7,16 +7,22 @@ in code, comments, links and formulas makes no tag.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from itertools import takewhile
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from unicodedata import category
 
 from kb.markdown.links import link_ranges
 from kb.markdown.prose import masked, prose
 
-EMPHASIS: Final = "*_~="
-TAG: Final = re.compile(r"(?:(?<!\S)(?P<emphasis>[*_~=]{0,3})|(?<=\|))#(?P<word>[^\s!-,.:-@\[-^`{-~]+)")
+if TYPE_CHECKING:
+    from kb.markdown.blocks import Block
+
+_EMPHASIS: Final = "*_~="
+_WORD: Final = r"[^\s!-,.:-@\[-^`{-~]+"
+_HASH: Final = re.compile(rf"#(?={_WORD})")
+_TAG: Final = re.compile(rf"(?:(?<!\S)[{_EMPHASIS}]{{0,3}}|(?<=\|))#(?P<word>{_WORD})")
 """A # after white space, signs of emphasis or a border of a table; and a word, which may end with signs of no tag."""
 
 _FORMULA: Final = re.compile(r"\$\$[^$]{1,2000}\$\$|(?<![\\$\w])\$(?=[^\s$])[^$\n]{0,500}?(?<=[^\s\\])\$(?![\w$])")
@@ -39,23 +45,24 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def tags_in(text: str) -> tuple[str, ...]:
-    """Return the #tags in a whole text, without its front matter."""
-    if not TAG.search(text):
+    """Return the #tags in a whole text, without its front matter, which may say that they are no tags."""
+    if not _HASH.search(text):
         return ()
     from kb.markdown.blocks import blocks_of  # the parser is slow to import, and few texts need it
-    from kb.markdown.front_matter import body_start
+    from kb.markdown.front_matter import front_matter
 
     text = text.replace("\r\n", "\n")
-    return tags_of_blocks(text, [(block.start, block.end) for block in blocks_of(text, body_start(text))])
+    front = front_matter(text)
+    return tags_of_blocks(text, blocks_of(text, front.length)) if front.inline_tags else ()
 
 
-def tags_of_blocks(text: str, blocks: Iterable[tuple[int, int]]) -> tuple[str, ...]:
-    """Return the #tags in the paragraphs and headings of a text, which are at some ranges."""
-    if not TAG.search(text):
+def tags_of_blocks(text: str, blocks: Iterable[Block]) -> tuple[str, ...]:
+    """Return the #tags in the paragraphs and headings of a text."""
+    if not _HASH.search(text):
         return ()
     shown = prose(text)
-    parts = (_without_links(shown[begin:end]) for begin, end in blocks if TAG.search(shown, begin, end))
-    return clean_tags([name for part in parts for tag in TAG.finditer(part) if (name := tag_name(tag))])
+    parts = (_without_links(shown[each.start : each.end]) for each in blocks if _HASH.search(shown, *each[:2]))
+    return clean_tags(tag_at(part, sign.start()) for part in parts for sign in _HASH.finditer(part))
 
 
 def _without_links(prose: str) -> str:
@@ -64,12 +71,18 @@ def _without_links(prose: str) -> str:
     return masked(text, (formula.span() for formula in _FORMULA.finditer(text)), "`") if "$" in text else text
 
 
-def tag_name(tag: re.Match[str]) -> str:
-    """Return the name of a tag that `TAG` matches; empty if it is only a number, a colour, or of a program."""
+def tag_at(text: str, place: int, end: int = sys.maxsize) -> str:
+    """Return the name of the tag whose # is at a place; empty for a mere number, a colour, or a word of a program."""
+    begin = place
+    while begin and text[begin - 1] in _EMPHASIS:
+        begin -= 1
+    tag = _TAG.match(text, begin, end)
+    if not tag or tag.start("word") != place + 1:
+        return ""
     word = tag["word"]
     if not word.isascii():
         word = "".join(takewhile(_can_be_in_tag, word))
-    if "_" in (tag["emphasis"] or ""):
+    if "_" in text[begin:place]:
         word = word.rstrip("_")
     is_word = any(not sign.isdigit() and sign not in "_-/" for sign in word)
     return word if is_word and not (_COLOUR.fullmatch(word) or _LINES.fullmatch(word) or word in _DIRECTIVES) else ""

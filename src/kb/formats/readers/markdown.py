@@ -32,7 +32,7 @@ def read(data: bytes) -> Extracted:
     blocks = list(blocks_of(text, 0 if is_apart else front.length))
     headings = [Heading(*each) for each in headings_of(blocks)]
     first = next((heading.title for heading in headings if heading.level == 1), None)
-    inline = tags_of_blocks(text, [(block.start, block.end) for block in blocks]) if front.inline_tags else ()
+    inline = tags_of_blocks(text, blocks) if front.inline_tags else ()
     return Extracted(
         front.title or (first and without_links(first)) or first or exported.get("title") or None,
         text,
