@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-_WIKI: Final = r"\[\[(?P<inner>[^\[\]\n]{1,1000}(?:\[[^\[\]\n]{0,500}\][^\[\]\n]{0,1000}){0,5})\]\]"
-WIKI: Final = re.compile(rf"(?P<embed>!?){_WIKI}")
+_INNER: Final = r"\[(?P<inner>[^\[\]\n]{1,1000}(?:\[[^\[\]\n]{0,500}\][^\[\]\n]{0,1000}){0,5})\]\]"
+WIKI: Final = re.compile(rf"(?P<embed>!?)\[{_INNER}")
 """A link to a note or a file, with its heading and other text; the name may have brackets of its own."""
 
 BEHIND: Final = ".,;:!?*_~"
@@ -16,12 +16,17 @@ BEHIND: Final = ".,;:!?*_~"
 PLAIN: Final = r"(?:[^\s()<>]|\([^\s()]{0,500}\)){1,2000}"
 """The destination of a link without angle brackets."""
 
+_ADDRESS: Final = r"://[^\s<>\[\]()\"'`|]{1,2000}"
+
+# Each alternative begins with a letter of its own: only then does the search skip other letters, which is ten times
+# as fast.
 _LINK: Final = re.compile(
-    rf"(?<!\\){_WIKI}"
+    rf"\[(?<!\\\[){_INNER}"
     rf"|\]\([ \t]*(?:<(?P<quoted>[^<>\n]{{1,2000}})>|(?P<plain>{PLAIN}))"
     r"(?:[ \t]+(?:\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'))?[ \t]*\)"
-    r"|^[ ]{0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]*(?:<(?P<defined>[^<>\n]{1,2000})>|(?P<reference>[^\s<>]{1,2000}))"
-    r"|(?P<address>(?:https?|kb)://[^\s<>\[\]()\"'`|]{1,2000})",
+    r"|\[(?:(?<=^\[)|(?<=^ \[)|(?<=^ {2}\[)|(?<=^ {3}\[))(?!\^)[^\[\]\n]{1,200}\]:[ \t]*"
+    r"(?:<(?P<defined>[^<>\n]{1,2000})>|(?P<reference>[^\s<>]{1,2000}))"
+    rf"|https?{_ADDRESS}|kb{_ADDRESS}",
     re.MULTILINE,
 )
 _LABEL: Final = 500
@@ -38,12 +43,12 @@ class WrittenLink(NamedTuple):
 
 def links_in(prose: str) -> Iterator[WrittenLink]:
     """Yield the links in a text without code and comments."""
-    for match in _LINK.finditer(prose) if "]" in prose or "://" in prose else ():
+    for match in _LINK.finditer(prose):
         if inner := match["inner"]:
             yield WrittenLink(wiki_target(inner), *match.span(), is_wiki=True)
         else:
             target = match["quoted"] or match["plain"] or match["defined"] or match["reference"]
-            yield WrittenLink(target or match["address"].rstrip(BEHIND), *match.span(), is_wiki=False)
+            yield WrittenLink(target or match[0].rstrip(BEHIND), *match.span(), is_wiki=False)
 
 
 def wiki_target(inner: str) -> str:
