@@ -13,7 +13,6 @@ from starlette.responses import HTMLResponse, Response
 from kb.api.errors import Changed, Invalid, KbError, NotANote, NotFound
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
-from kb.markdown.tags import tags_in
 from kb_web.document_html import Row
 from kb_web.documents import number_in, split_tags
 from kb_web.forms import BYTES_OF_CHARACTER
@@ -48,8 +47,7 @@ async def new(request: Request, visit: Visit) -> Response:
     draft = sent(form)
     try:
         note: dict[str, Any] = {name: value for name, value in draft.items() if name != "tags" and value}
-        tags = dict.fromkeys([*split_tags(draft["tags"]), *tags_in(draft["text"])])
-        job = await visit.engine.add_note(**note, tags=list(tags))
+        job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]), inline_tags=True)
         if job["document_id"] is None:  # a note with pictures, which become a file
             job |= await visit.engine.job(job["job_id"], wait=WAIT_SECONDS)
         if job["status"] == "failed":
@@ -88,10 +86,7 @@ async def edit(request: Request, visit: Visit) -> Response:
     try:
         if not HASH.fullmatch(base):  # the form does not name the text that it changes
             raise Changed
-        change = changes(mine, shown)
-        written = [tag for tag in tags_in(mine["text"]) if tag not in tags_in(as_draft(note)["text"])]
-        change["tags_add"] = list(dict.fromkeys([*change["tags_add"], *written]))
-        await visit.engine.update_note(note_id, mine["text"], if_match=base, **change)
+        await visit.engine.update_note(note_id, mine["text"], if_match=base, inline_tags=True, **changes(mine, shown))
     except Changed:
         note = await visit.engine.document(note_id)
         theirs = as_draft(note)

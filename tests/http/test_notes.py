@@ -384,3 +384,23 @@ async def test_a_tag_that_someone_gave_stays_when_the_text_no_longer_names_it(ap
     note = await added(api, "Plans.", tags=["boats"])
     await api.update_note(note, "---\ntags: [boats, sails]\n---\nPlans of a boat.")
     assert (await api.update_note(note, "Plans of a boat, redrawn."))["tags"] == ["boats"]
+
+
+async def test_tags_in_the_text_count_only_if_the_call_says_so(api, word):
+    note = await added(api, f"The #{word} is #red. `#code`", tags=["given"])
+    assert (await api.document(note))["tags"] == ["given"]
+    assert (await api.update_note(note, append="It is #wet."))["tags"] == ["given"]
+    after = await api.update_note(note, append="It is #cold, and not #1984.", inline_tags=True)
+    assert after["tags"] == ["cold", "given"], "only what this change wrote"
+    moved = await api.update_note(note, f"The #{word} is #cold.", tags_remove=["cold"], inline_tags=True)
+    assert moved["tags"] == ["given"]
+    other = await added(api, f"Another #{word}, #blue.", tags=["given"], inline_tags=True)
+    assert (await api.document(other))["tags"] == sorted(["blue", "given", word])
+    silent = await added(api, f"---\ninline_tags: false\n---\nA third #{word}.", inline_tags=True)
+    assert (await api.document(silent))["tags"] == []
+
+
+async def test_a_wish_for_tags_alone_changes_nothing(api, word):
+    note = await added(api, f"The {word} is #red.")
+    with pytest.raises(Invalid, match="nothing to change"):
+        await api.update_note(note, inline_tags=True)

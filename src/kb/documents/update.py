@@ -17,6 +17,7 @@ from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import draft_note, embed_draft
 from kb.markdown.front_matter import front_matter
+from kb.markdown.tags import new_tags
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import NOBODY, Author, Chunk, Content, Document, optional_fields
 
@@ -28,13 +29,17 @@ NO_EDIT: Final = Edit()
 
 @dataclass(frozen=True, slots=True)
 class NoteChange:
-    """The changes to a note; its `content_hash` must be one of `if_match`."""
+    """The changes to a note; its `content_hash` must be one of `if_match`.
+
+    With `inline_tags`, the note also gets the #tags that only its new text has.
+    """
 
     edit: Edit = NO_EDIT
     title: str | None = None
     tags_add: Sequence[str] = ()
     tags_remove: Sequence[str] = ()
     if_match: Collection[str] | None = None
+    inline_tags: bool = False
 
 
 @again_if_model_changed
@@ -65,6 +70,8 @@ def update_note(
             note = _matching(tx, document_id, change.if_match)
             before = _text(tx, document_id)
         content = _drafted(note, before, change, check_text, embedder, checkpoint)
+        after = "".join(chunk.text for chunk in content.chunks) if content and change.inline_tags else before
+        written = new_tags(before, after)
         with store.write() as tx:
             present = _matching(tx, document_id, change.if_match)
             if change.edit.rests_on_text and present.content_hash != note.content_hash:
@@ -72,12 +79,13 @@ def update_note(
             if content is not None and given_title(present) != given_title(note):
                 continue
             add, remove = _tag_changes(present, content, change)
+            add += written
             if content is None and set(present.tags).difference(remove).union(add) == set(present.tags):
                 return present, tx.documents.chunks(document_id)
             tx.history.keep(document_id, author)
             if content is not None:
                 merged = replace(content, replaces=present.replaces, **optional_fields(present))
-                tx.documents.replace(document_id, without_given_tags(merged, present, change.tags_add))
+                tx.documents.replace(document_id, without_given_tags(merged, present, [*change.tags_add, *written]))
             tx.documents.change_tags(document_id, add=add, remove=remove)
             changed = existing_document(tx, document_id)
             if (add or remove) and len(changed.tags) > MAX_TAGS:

@@ -56,6 +56,13 @@ def tags_in(text: str) -> tuple[str, ...]:
     return tags_of_blocks(text, blocks_of(text, front.length)) if front.inline_tags else ()
 
 
+def new_tags(before: str, after: str) -> tuple[str, ...]:
+    """Return the #tags in a text that its earlier version lacks."""
+    tags = tags_in(after) if after != before else ()
+    known = tags_in(before) if tags else ()
+    return tuple(tag for tag in tags if tag not in known)
+
+
 def tags_of_blocks(text: str, blocks: Iterable[Block]) -> tuple[str, ...]:
     """Return the #tags in the paragraphs and headings of a text."""
     if not _HASH.search(text):

@@ -51,6 +51,7 @@ def patch_note(
         tags_add=update.tags_add,
         tags_remove=update.tags_remove,
         if_match=None if if_match is None else hashes_in(request),
+        inline_tags=update.inline_tags,
     )
     note, chunks = update_note(
         services.store,
@@ -72,7 +73,7 @@ def check_change(update: NoteUpdate) -> None:
     Raises:
         Invalid: the message names the fields that belong together.
     """
-    if all(value in (None, []) for _, value in update):
+    if all(value in (None, []) for name, value in update if name != "inline_tags"):
         raise Invalid(
             "text: nothing to change. Send text, old and new, append, prepend, title, tags_add or tags_remove."
         )

@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 from kb.api.errors import Invalid
 from kb.client.client import EngineClient
-from kb.markdown.tags import tags_in
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.editor import edit_text
 from kb_cli.runtime.engine_call import call, call_async
@@ -85,7 +84,7 @@ def edit(note: dict[str, Any], wait: bool) -> dict[str, Any]:
 
 def send(note: dict[str, Any], wait: bool) -> dict[str, Any]:
     """Send a new note; return the engine's receipt, or the finished job."""
-    note["tags"] = list(dict.fromkeys([*note["tags"], *tags_in(note["text"])]))
+    note["inline_tags"] = True
 
     async def add(client: EngineClient) -> dict[str, Any]:
         receipt = await client.add_note(**note)
