@@ -33,7 +33,7 @@ from kb.asgi.request import RequestMiddleware, VersionMiddleware, request_second
 from kb.asgi.subapps import AppContext
 from kb.core import Core, check_settings, start, start_worker
 from kb.formats.registry import DOC_TYPES
-from kb.maintenance.live_settings import LiveSettings
+from kb.live_settings import LiveSettings
 from kb.routes import (
     document_map,
     documents,

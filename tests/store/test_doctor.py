@@ -13,8 +13,8 @@ import pytest
 from kb.api.errors import StoreError
 from kb.documents.save import save
 from kb.ingest.draft import draft_note, embed_draft
-from kb.maintenance import doctor
-from kb.maintenance.doctor import check_data, is_well, repair, repair_files
+from kb.repair import doctor
+from kb.repair.doctor import check_data, is_well, repair, repair_files
 from kb.settings import Settings
 from kb.store.rows import NOBODY, Filter, NewJob
 from kb.store.sqlite.store import SqliteStore

@@ -14,8 +14,8 @@ from kb.api.errors import StoreError
 from kb.documents.save import save
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import draft_note, embed_draft
-from kb.maintenance.doctor import check_data
-from kb.maintenance.reindex import reindex
+from kb.repair.doctor import check_data
+from kb.repair.reindex import reindex
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.open import database_lock

@@ -45,7 +45,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def tags_in(text: str) -> tuple[str, ...]:
-    """Return the #tags in a whole text, without its front matter, which may say that they are no tags."""
+    """Return the #tags in a whole text, without its front matter, which can turn them off."""
     if not _HASH.search(text):
         return ()
     from kb.markdown.blocks import blocks_of  # the parser is slow to import, and few texts need it

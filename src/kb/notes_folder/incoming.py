@@ -248,7 +248,8 @@ class Incoming:
         self._check(new.text)
         with self.parts.store.read() as tx:
             place = None if tx.documents.at_path(sighting.path) else sighting.path
-        request = NoteRequest(text=new.text, title=new.title, tags=list(new.tags or ()), source_path=place, inline_tags=True)
+        tags = list(new.tags or ())
+        request = NoteRequest(text=new.text, title=new.title, tags=tags, source_path=place, inline_tags=True)
         intake = NoteIntake(
             self.parts.audited, self.parts.originals.blobs, self.parts.vectors, checkpoint=self.parts.checkpoint
         )

@@ -82,7 +82,7 @@ def deduplicate(
 class _Comparison:
     """Compares candidates by their numbers in the order. A text is read only once, if another may be like it.
 
-    `alike` has the earlier candidates of other documents with vectors like one of the block read last.
+    `alike` has, for each candidate of the block read last, the earlier ones of other documents with a similar vector.
     """
 
     def __init__(

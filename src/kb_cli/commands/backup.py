@@ -54,7 +54,7 @@ def backup(
 def make(settings: Any, path: Path, keep: int) -> int:  # noqa: ANN401 - the engine's
     with status_line(quiet=False) as show_status:
         show_status(f"backing up to {path}")
-        made = require("kb.maintenance.backup").back_up(settings, path, keep)
+        made = require("kb.backup.make").back_up(settings, path, keep)
     manifest = made.manifest
     seal = "sealed" if settings.backup_key else "not sealed (KB_BACKUP_KEY is not set)"
     output.print_line(
@@ -72,7 +72,7 @@ def make(settings: Any, path: Path, keep: int) -> int:  # noqa: ANN401 - the eng
 
 
 def verify(settings: Any, path: Path) -> int:  # noqa: ANN401 - the engine's
-    restore = require("kb.maintenance.restore")
+    restore = require("kb.backup.restore")
     with status_line(quiet=False) as show_status:
         faults = list(restore.verify_backups(path, show_status, key=settings.backup_key))
         seals = list(restore.seals(path, settings.backup_key))
@@ -88,7 +88,7 @@ def restore_backup(path: Path, *, unsealed: bool) -> int:
     """Replace the data with the newest backup at a path, and return the exit code."""
     settings = data_settings()
     with status_line(quiet=False) as show_status:
-        restored = require("kb.maintenance.restore").restore_backup(settings, path, show_status, unsealed=unsealed)
+        restored = require("kb.backup.restore").restore_backup(settings, path, show_status, unsealed=unsealed)
     seal = {"sealed": "sealed", "unsealed": "not sealed", "unchecked": "seal not checked"}[restored.seal]
     output.print_line(f"restored {restored.name} of {restored.manifest.made_at} ({seal})")
     for folder in restored.set_aside:

@@ -30,14 +30,14 @@ def doctor(
             "kb trusts the machine's clock again: earlier versions and deleted documents expire as usual."
         )
         return exit_codes.OK
-    maintenance = require("kb.maintenance.doctor")
+    maintenance = require("kb.repair.doctor")
     with status_line(quiet=json) as show_status:
 
         def look() -> Any:  # noqa: ANN401 - the engine's type
             return maintenance.check_data(settings, lambda name: show_status(f"checking {name}"))
 
         if repair or fix:  # look for faults in the restored data
-            require("kb.maintenance.restore_swap").finish_restore(settings)
+            require("kb.backup.swap").finish_restore(settings)
         findings = look()
         if (repair or fix) and any(faults for faults, _ in findings.values()):
             maintenance.repair(settings, findings, lambda done, total: show_status(f"{done:,} of {total:,} passages"))
@@ -79,7 +79,7 @@ def reindex(
     """
     settings = data_settings()
     with status_line(quiet=False) as show_status:
-        require("kb.maintenance.reindex").reindex(
+        require("kb.repair.reindex").reindex(
             settings, lambda done, total: show_status(f"{done:,} of {total:,} passages"), recompute_all=vectors
         )
     output.print_line("the database is rebuilt")

@@ -27,7 +27,7 @@ def export(
     settings = require("kb.settings").Settings.read()
     with status_line(quiet=False) as show_status:
         show_status(f"exporting to {folder}")
-        exported = require("kb.maintenance.export").export(
+        exported = require("kb.exchange.export").export(
             settings, folder.absolute(), as_notes=plain, with_vectors=vectors
         )
     output.print_line(f"{folder}: {exported.documents} documents, {exported.files} files")
@@ -47,7 +47,7 @@ def import_(folder: Annotated[Path, argument("DIR", "A folder that 'kb export' w
     """
     settings = data_settings()
     with status_line(quiet=False) as show_status:
-        imported = require("kb.maintenance.importing").import_folder(
+        imported = require("kb.exchange.importing").import_folder(
             settings, folder.absolute(), lambda done: show_status(f"{done:,} documents")
         )
     output.print_line(f"{imported.added} documents added, {imported.there} existed already")

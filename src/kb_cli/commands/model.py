@@ -46,7 +46,7 @@ def device(
     """
     settings = data_settings()
     benchmark = require("kb.embed.benchmark")
-    embedder, _ = require("kb.maintenance.named_model").open_named_model(settings)
+    embedder, _ = require("kb.repair.named_model").open_named_model(settings)
     description = benchmark.describe(embedder)
     if json:
         output.print_json(description | benchmark.measure(embedder, seconds))

@@ -60,7 +60,7 @@ def reembed_here(action: Action) -> dict[str, Any]:
     """Run the action without an engine; return the answer that an engine would give."""
     settings = data_settings()
     with status_line(quiet=False) as show_status:
-        progress = require("kb.maintenance.reembed").reembed(
+        progress = require("kb.repair.reembed").reembed(
             settings,
             None if action == "status" else action,
             lambda done, total: show_status(f"{done:,} of {total:,} vectors"),

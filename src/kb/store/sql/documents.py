@@ -437,7 +437,7 @@ def _columns(content: Content) -> dict[str, object]:
 
 
 def _with_rarest(postings: Sequence[NDArray[np.int64]], limit: int) -> dict[int, int]:
-    """Return at most `limit` documents that are in these postings, documents of the shortest first, and in how many."""
+    """Return at most `limit` documents, with the number of lists that each is in; short lists weigh most."""
     if not any(ids.size for ids in postings):
         return {}
     sizes = np.array([ids.size for ids in postings])

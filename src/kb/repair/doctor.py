@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
-from hashlib import file_digest
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -15,13 +14,14 @@ from typing import Final
 import numpy as np
 
 from kb.api.errors import ModelError
+from kb.backup.storage import age_of_newest
+from kb.backup.swap import RestoreFolders, complete_restore
+from kb.backup.verify import checks_of_data, open_data
 from kb.blobs.folder import KeptFiles
 from kb.filesystem import is_exposed
 from kb.ingest.chunk import Chunker
-from kb.maintenance.backup_storage import age_of_newest
-from kb.maintenance.named_model import open_named_model
-from kb.maintenance.reindex import reindex
-from kb.maintenance.restore_swap import RestoreFolders, complete_restore
+from kb.repair.named_model import open_named_model
+from kb.repair.reindex import reindex
 from kb.running_engine import lock_path
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
@@ -62,7 +62,7 @@ def check_data(settings: Settings, on_check: Callable[[str], None] = lambda _: N
     if faults := list(_unfinished_restore(settings)):
         return {RESTORE: (faults, Remedy.ROWS)}
     results: Findings = {}
-    with closing(_open(settings)) as database:
+    with closing(open_data(settings)) as database:
         for check in [*checks_of_data(database, settings), *_checks_of_place(database, settings)]:
             on_check(check.name)
             results[check.name] = (list(islice(check.find(), MAX_FAULTS)), check.remedy)
@@ -96,29 +96,6 @@ def repair(settings: Settings, results: Findings, on_chunks: Callable[[int, int]
         reindex(settings, on_chunks, recompute_all=Remedy.VECTORS in needed)
 
 
-def verify_data(settings: Settings) -> Iterator[str]:
-    """Yield each fault of the database and its files.
-
-    Raises:
-        StoreError: the database does not exist or cannot be read.
-    """
-    with closing(_open(settings)) as database:
-        for check in checks_of_data(database, settings):
-            if check.remedy is not Remedy.NOTICE:
-                yield from (f"{check.name}: {fault}" for fault in check.find())
-
-
-def checks_of_data(database: Verification, settings: Settings) -> Sequence[Check]:
-    """Return the checks of the database and its files."""
-    originals = KeptFiles(settings.files_dir)
-    return [
-        *database.checks,
-        Check("kept files", partial(_damaged_files, database, originals), Remedy.BACKUP),
-        Check("missing files", partial(_missing_files, database, originals), Remedy.NOTICE),
-        Check("queued files", partial(_missing_staged, database, settings), Remedy.BACKUP),
-    ]
-
-
 def _checks_of_place(database: Verification, settings: Settings) -> Sequence[Check]:
     path = database_path(settings.database_url, settings.data_dir)
     return [
@@ -131,40 +108,6 @@ def _checks_of_place(database: Verification, settings: Settings) -> Sequence[Che
         Check("disk space", partial(_low_space, path, settings), Remedy.OPERATOR),
         Check("newest backup", partial(_late_backup, settings), Remedy.OPERATOR),
     ]
-
-
-def _open(settings: Settings) -> Verification:
-    return Verification(database_path(settings.database_url, settings.data_dir))
-
-
-def _damaged_files(database: Verification, originals: KeptFiles) -> Iterator[str]:
-    """Yield the kept files that are damaged."""
-    for document_id, content_hash in database.file_hashes():
-        if originals.has(content_hash):
-            path = originals.path(content_hash)
-            with path.open("rb") as file:
-                if file_digest(file, "sha256").hexdigest() != content_hash:
-                    yield f"the file of document {document_id} was changed or is damaged: {path}"
-
-
-def _missing_files(database: Verification, originals: KeptFiles) -> Iterator[str]:
-    missing = [document_id for document_id, digest in database.file_hashes() if not originals.has(digest)]
-    if missing:
-        yield (
-            f"{len(missing)} documents have no kept file, such as document {missing[0]}:"
-            " KB_KEEP_FILES was off, or the file is lost"
-        )
-
-
-def _missing_staged(database: Verification, settings: Settings) -> Iterator[str]:
-    """Yield the jobs whose staged file is missing. A second look leaves out jobs that have ended in the meantime."""
-    missing = [staged_file for staged_file in database.staged() if not (settings.staging_dir / staged_file[1]).exists()]
-    if missing:
-        with closing(_open(settings)) as now:
-            waiting = set(now.staged())
-        for staged_file in missing:
-            if staged_file in waiting:
-                yield f"the file of queued job {staged_file[0]} is missing"
 
 
 def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> Iterator[str]:
@@ -191,7 +134,7 @@ def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> 
 def _strays(settings: Settings) -> Iterator[str]:
     """Yield the kept files that no document needs. Files are listed first, so that new ones do not count as stray."""
     digests = KeptFiles(settings.files_dir).digests()
-    with closing(_open(settings)) as database:
+    with closing(open_data(settings)) as database:
         needed = {digest for _, digest in database.file_hashes()} | database.pending_hashes()
     if strays := digests - needed:
         yield f"{len(strays)} kept files belong to no document, such as {min(strays)}; the next start removes them"

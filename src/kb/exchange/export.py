@@ -26,16 +26,16 @@ import yaml
 from kb import __version__
 from kb.api.errors import StoreError
 from kb.api.fields import NOTE
+from kb.backup.make import Copier
+from kb.backup.storage import PART, BackupManifest, copy, discarded_unless_finished
+from kb.backup.swap import finish_restore
 from kb.blobs.folder import KeptFiles
 from kb.blobs.protocol import Blobs, Readable, kept_as, staged_as
 from kb.blobs.scratch import Blocks
 from kb.documents.blob_place import blobs_apart
+from kb.exchange.export_names import Tree
+from kb.exchange.export_rows import KEYS, VECTORS, exported_lines, exported_vectors, key_lines, keys_of
 from kb.filesystem import sync
-from kb.maintenance.backup import Copier
-from kb.maintenance.backup_storage import PART, BackupManifest, copy, discarded_unless_finished
-from kb.maintenance.export_names import Tree
-from kb.maintenance.export_rows import KEYS, VECTORS, exported_lines, exported_vectors, key_lines, keys_of
-from kb.maintenance.restore_swap import finish_restore
 from kb.settings import Settings
 from kb.store.open import database_path, is_postgres, open_moment
 from kb.store.rows import Document, optional_fields

@@ -14,8 +14,7 @@ from filelock import FileLock, Timeout
 
 from kb import __version__, clock
 from kb.api.errors import StoreError
-from kb.blobs.folder import KeptFiles
-from kb.maintenance.backup_storage import (
+from kb.backup.storage import (
     ARCHIVE,
     NAME,
     PART,
@@ -29,7 +28,8 @@ from kb.maintenance.backup_storage import (
     stream_digest,
     write_to,
 )
-from kb.maintenance.restore_swap import finish_restore
+from kb.backup.swap import finish_restore
+from kb.blobs.folder import KeptFiles
 from kb.settings import Settings
 from kb.store.open import database_path
 from kb.store.sqlite.backup import Snapshot

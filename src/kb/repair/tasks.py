@@ -17,8 +17,8 @@ from pydantic import SecretStr
 
 from kb.api.errors import MaintenanceRunning, NoBackupFolder, StoreError
 from kb.api.overview_models import Backup, Maintenance, MaintenanceAction, Task
+from kb.backup import storage
 from kb.clock import shown
-from kb.maintenance import backup_storage
 from kb.settings import Settings, reveal
 
 logger = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class MaintenanceTasks:
     def _backups(self, folder: Path) -> list[Backup]:
         """Return the backups of a folder, newest first. The content of a backup never changes."""
         try:
-            names = [backup_folder.name for backup_folder in reversed(backup_storage.backup_folders(folder))]
+            names = [backup_folder.name for backup_folder in reversed(storage.backup_folders(folder))]
         except OSError as error:
             raise StoreError(f"kb cannot read {folder}: {error.strerror or error}.") from error
         key = self._settings.backup_key
@@ -147,7 +147,7 @@ def _started(action: MaintenanceAction, settings: Settings) -> subprocess.Popen[
     asked = {"action": action, "settings": told}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}  # no keys
     process = subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-P", "-m", "kb.maintenance.child_process", str(os.getpid())],
+        [sys.executable, "-P", "-m", "kb.repair.child_process", str(os.getpid())],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -167,7 +167,7 @@ def _ended(task: Task, outcome: dict[str, Any]) -> Task:
 
 def _backup_in(folder: Path, key: SecretStr | None) -> Backup:
     try:
-        backup = backup_storage.OpenBackup(folder, key)
+        backup = storage.OpenBackup(folder, key)
     except StoreError as error:
         unknown = dict.fromkeys(("made_at", "version", "documents", "files", "seal"))
         return Backup(name=folder.name, fault=error.detail, **unknown)

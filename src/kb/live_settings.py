@@ -18,9 +18,9 @@ from pydantic import SecretStr
 
 from kb.api.errors import Invalid, SettingError, SettingFixed, StoreError
 from kb.api.settings_models import Setting, SettingList, SettingsChange, Source
+from kb.backup.make import refuse_occupied
 from kb.filesystem import sync
-from kb.maintenance.backup import refuse_occupied
-from kb.maintenance.inbox import check_inbox, is_within
+from kb.inbox import check_inbox, is_within
 from kb.settings import SAVED, Settings, variable
 
 logger = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""The child process for backups and checks, `python -m kb.maintenance.child_process`, so that searches continue.
+"""The child process for backups and checks, `python -m kb.repair.child_process`, so that searches continue.
 
 It reads its task from standard input and reports on standard output, with one line of JSON per step.
 """
@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from kb.api.errors import KbError, StartError
-from kb.maintenance.backup import back_up
-from kb.maintenance.doctor import Findings, check_data, repair_files
-from kb.maintenance.restore import verify_backups
+from kb.backup.make import back_up
+from kb.backup.restore import verify_backups
 from kb.parser.drop_privileges import end_with, forbid_inspection
+from kb.repair.doctor import Findings, check_data, repair_files
 from kb.settings import Settings
 from kb.store.sqlite.verify import Remedy
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from kb.api.errors import StoreError
 from kb.filesystem import sync
-from kb.maintenance.inbox import TAKEN
+from kb.inbox import TAKEN
 from kb.running_engine import lock_path
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user

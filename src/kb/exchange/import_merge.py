@@ -15,8 +15,8 @@ from kb.documents.originals import Originals
 from kb.documents.replacement import rival_successors
 from kb.documents.save import merge
 from kb.embed.protocol import Embedder
+from kb.exchange.export_folder import ExportedDocument, ExportFolder, Imported, slices
 from kb.ingest.chunk import Chunker
-from kb.maintenance.export_folder import ExportedDocument, ExportFolder, Imported, slices
 from kb.store.rows import Content, Document
 from kb.store.sqlite.import_rows import (
     add_binned,

@@ -11,10 +11,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from kb.api.fields import DocType, DocumentId, JobKind, Like, Tag, VersionNumber
 from kb.api.key_models import KeyName
 from kb.api.rights import Right
+from kb.backup.storage import STAGED
 from kb.blobs.protocol import DIGEST
+from kb.exchange.export_rows import PLAIN
 from kb.formats.text.extracted import MOST_MESSAGE_IDS
-from kb.maintenance.backup_storage import STAGED
-from kb.maintenance.export_rows import PLAIN
 from kb.store.rows import (
     OPTIONAL_FIELDS,
     Author,

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.errors import StoreError
+from kb.backup.swap import complete_restore
 from kb.embed.protocol import Embedder
 from kb.ingest.chunk import Chunker
-from kb.maintenance.named_model import open_named_model
-from kb.maintenance.restore_swap import complete_restore
+from kb.repair.named_model import open_named_model
 from kb.running_engine import lock_path
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user

@@ -9,8 +9,8 @@ from typing import Final
 
 from kb import clock
 from kb.api.errors import Stopped, StoreError
-from kb.maintenance.backup import back_up
-from kb.maintenance.backup_storage import age_of_newest
+from kb.backup.make import back_up
+from kb.backup.storage import age_of_newest
 from kb.settings import Settings
 from kb.threads import BackgroundThread
 

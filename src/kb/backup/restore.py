@@ -1,7 +1,7 @@
 """Verify backups, or restore one.
 
 A restore unpacks next to the data that it will replace, verifies the unpacked data, sets the existing data aside, and
-moves the new data into place (`kb.maintenance.restore_swap`).
+moves the new data into place (`kb.backup.swap`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from pydantic import SecretStr
 
 from kb.api.errors import StoreError
 from kb.api.overview_models import Seal
-from kb.blobs.folder import KeptFiles
-from kb.filesystem import give_to_owner, make_folder, sync
-from kb.maintenance.backup_storage import (
+from kb.backup.storage import (
     DATABASE,
     BackupManifest,
     OpenBackup,
@@ -32,8 +30,10 @@ from kb.maintenance.backup_storage import (
     opened_backups,
     stream_digest,
 )
-from kb.maintenance.doctor import verify_data
-from kb.maintenance.restore_swap import PART, RestoreFolders, complete_restore
+from kb.backup.swap import PART, RestoreFolders, complete_restore
+from kb.backup.verify import verify_data
+from kb.blobs.folder import KeptFiles
+from kb.filesystem import give_to_owner, make_folder, sync
 from kb.running_engine import lock_path
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from kb.api.fields import ReembedAction
 from kb.api.maintenance_models import Reembedding
+from kb.backup.swap import complete_restore
 from kb.ingest.active_model import ActiveModel
-from kb.maintenance.named_model import open_named_model
-from kb.maintenance.restore_swap import complete_restore
+from kb.repair.named_model import open_named_model
 from kb.running_engine import lock_path
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user

@@ -19,16 +19,13 @@ from pydantic import ValidationError
 
 from kb.api.errors import StoreError
 from kb.api.fields import NOTE
+from kb.backup.storage import LARGEST_MANIFEST, stream_digest
 from kb.blobs.folder import KeptFiles
 from kb.blobs.protocol import Blobs, kept_as, staged_as
 from kb.documents.originals import Originals
 from kb.documents.staging import discard, stage
-from kb.filesystem import open_regular
-from kb.ingest.draft import body_hash_of
-from kb.lexical.language import guessed
-from kb.maintenance.backup_storage import LARGEST_MANIFEST, stream_digest
-from kb.maintenance.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
-from kb.maintenance.export_lines import (
+from kb.exchange.export import ABOUT, DOCUMENTS, FILES, FORMAT, VERSIONS
+from kb.exchange.export_lines import (
     ROW_LINES,
     DocumentLine,
     ExportHeader,
@@ -38,7 +35,10 @@ from kb.maintenance.export_lines import (
     VersionLine,
     wrong_field,
 )
-from kb.maintenance.export_rows import KEYS, PLAIN, VECTORS
+from kb.exchange.export_rows import KEYS, PLAIN, VECTORS
+from kb.filesystem import open_regular
+from kb.ingest.draft import body_hash_of
+from kb.lexical.language import guessed
 from kb.store.rows import NOBODY, Author, Content, Document, NewChunk, content_fields
 from kb.store.sqlite.import_rows import FormerVersion
 

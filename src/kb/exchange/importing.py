@@ -13,21 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.errors import StoreError
+from kb.backup.swap import complete_restore
 from kb.documents.blob_place import blobs_apart
 from kb.documents.lookup import existing_version
 from kb.documents.originals import Originals
 from kb.embed.protocol import Embedder
+from kb.exchange.export import DOCUMENTS, VERSIONS
+from kb.exchange.export_folder import SLICE, ExportFolder, Imported, slices
+from kb.exchange.export_lines import ChunkLine, DocumentLine, VersionLine
+from kb.exchange.export_rows import KEYS, PLAIN, VECTORS, exported_lines, exported_vectors, keys_of
+from kb.exchange.import_merge import merge_export
 from kb.filesystem import make_folder
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import body_hash_of
 from kb.lexical.language import guessed
-from kb.maintenance.export import DOCUMENTS, VERSIONS
-from kb.maintenance.export_folder import SLICE, ExportFolder, Imported, slices
-from kb.maintenance.export_lines import ChunkLine, DocumentLine, VersionLine
-from kb.maintenance.export_rows import KEYS, PLAIN, VECTORS, exported_lines, exported_vectors, keys_of
-from kb.maintenance.import_merge import merge_export
-from kb.maintenance.named_model import open_named_model
-from kb.maintenance.restore_swap import complete_restore
+from kb.repair.named_model import open_named_model
 from kb.running_engine import lock_path
 from kb.settings import Settings
 from kb.store.default_space import refusal
