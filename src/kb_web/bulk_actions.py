@@ -59,7 +59,7 @@ async def many(request: Request, visit: Visit) -> Response:
         raise Invalid("act: choose an action for the selected rows.")
     ids = await chosen(visit, form, act)
     kept = number_in(str(form.get("keep", "")))
-    linking = await links_lost(visit, ids, kept) if act == "delete" else Linking([])
+    linking = await linking_documents(visit, ids, kept) if act == "delete" else Linking([])
     if act == "delete" and form.get("sure") != "1":
         synced = await synced_files(visit, ids)
         if synced or (linking.documents and kept is not None):
@@ -76,12 +76,6 @@ async def many(request: Request, visit: Visit) -> Response:
         if not tally.skipped:
             outcome.if_unchanged = UNCHANGED.get(act, "")
     return redirect(visit, back)
-
-
-async def links_lost(visit: Visit, ids: list[int], kept: int | None) -> Linking:
-    """Return the documents that lose links when others are deleted, of which a copy may be kept."""
-    copy = await visit.engine.document(kept, chunks=1) if kept is not None else None
-    return await linking_documents(visit, ids, copy)
 
 
 def wanted(form: FormData) -> str:

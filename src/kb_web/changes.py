@@ -56,8 +56,7 @@ async def listed(visit: Visit, operation: Row, shown: Sequence[str]) -> Row:
 
 async def change(request: Request, visit: Visit) -> Response:
     """Show the effect of undoing an operation."""
-    planned = await visit.engine.undo(operation=request.path_params["id"], dry_run=True)
-    return show(request, planned)
+    return show(request, await visit.engine.undo(operation=request.path_params["id"], dry_run=True))
 
 
 async def take_back(request: Request, visit: Visit) -> Response:

@@ -409,7 +409,7 @@ async def delete(request: Request, visit: Visit) -> Response:
     form, document_id = await visit.form(request), request.path_params["id"]
     if form.get("sure") != "1":
         shown = await visit.engine.document(document_id, chunks=1)
-        if folder := await synced_folder(visit, shown):
+        if folder := folder_of_file(shown, (await visit.engine.folders())["folders"]):
             title = plain(shown["title"], 200) or f"Document {document_id}"
             path, back = plain(shown["source_path"], 500), place_in(form)
             return render(request, "delete.html", id=document_id, title=title, path=path, folder=folder, back=back)
@@ -427,13 +427,13 @@ class Linking(NamedTuple):
     is_whole: bool = True
 
 
-async def linking_documents(visit: Visit, ids: Sequence[int], kept: Row | None = None) -> Linking:
+async def linking_documents(visit: Visit, ids: Sequence[int], kept: int | None = None) -> Linking:
     """Return the documents with links that lead nowhere when other documents are deleted.
 
     Args:
         visit: the visit.
         ids: the documents to delete; of more than `LOOKED_AT`, only the first ones count.
-        kept: a document with the same content that stays: links by a name that it also has then lead to it.
+        kept: the id of a document with the same content that stays: links by a name that it also has then lead to it.
     """
     gone, found, is_whole = set(ids), dict[int, Row](), len(ids) <= LOOKED_AT
     for document_id in ids[:LOOKED_AT]:
@@ -443,8 +443,9 @@ async def linking_documents(visit: Visit, ids: Sequence[int], kept: Row | None =
             continue
         found |= {row["document_id"]: row for row in links["linked_from"] if row["document_id"] not in gone}
         is_whole &= links["linked_from_count"] <= len(links["linked_from"])
-    if kept:
-        found = {number: row for number, row in found.items() if await loses_links(visit, number, ids, kept)}
+    if kept is not None:
+        copy = await visit.engine.document(kept, chunks=1)
+        found = {number: row for number, row in found.items() if await loses_links(visit, number, ids, copy)}
     return Linking([backlink(row) for row in found.values()], is_whole)
 
 
@@ -461,11 +462,6 @@ def told_of(linking: Linking, what: str) -> str:
     number = count(len(linking.documents), "document")
     least = "" if linking.is_whole else "At least "
     return f" {least}{number} had links to {what}." if linking.documents else ""
-
-
-async def synced_folder(visit: Visit, shown: Row) -> Row | None:
-    """Return the synced folder that contains a document's file, or None."""
-    return folder_of_file(shown, (await visit.engine.folders())["folders"])
 
 
 def folder_of_file(shown: Row, folders: Sequence[Row]) -> Row | None:

@@ -14,7 +14,7 @@ from kb.words import describe_shared
 from kb_web.bulk_actions import check_copies, seconds_in
 from kb_web.document_html import Row, plain
 from kb_web.documents import number_in
-from kb_web.history import shortened, without_beginning
+from kb_web.history import difference_shown
 from kb_web.pages import later_page, redirect, render
 from kb_web.rows import document_row
 from kb_web.sessions import Notice, Visit
@@ -32,11 +32,14 @@ async def duplicates(request: Request, visit: Visit) -> Response:
     before = number_in(request.query_params.get("seen")) or 0
     page, status = await asyncio.gather(found(visit, kind, cursor, dismissed), visit.engine.status())
     seen = before + page["compared"]
+    for group in page["groups"]:
+        group["documents"] = [document_row(document) for document in group["documents"]]
+        group["have"] = describe_shared(group["total"], group["shared"])
     return render(
         request,
         "duplicates.html",
         kind=kind,
-        groups=[group_row(group) for group in page["groups"]],
+        groups=page["groups"],
         dismissed=dismissed,
         later=later_page(
             page,
@@ -81,28 +84,18 @@ async def found(visit: Visit, kind: str, cursor: str | None, dismissed: bool) ->
     return page
 
 
-def group_row(group: Row) -> Row:
-    """Return a group for the list; every document but the first can be compared with the first."""
-    documents = [document_row(document) for document in group["documents"]]
-    return {**group, "documents": documents, "have": describe_shared(group["total"], group["shared"])}
-
-
 async def compare(request: Request, visit: Visit) -> Response:
     ids = [request.path_params["id"], request.path_params["other"]]
     difference, *shown = await asyncio.gather(
         visit.engine.compare(*ids), *(visit.engine.document(number, chunks=1) for number in ids)
     )
-    is_whole = request.query_params.get("whole") == "1"
-    changes = without_beginning(difference["changes"])
     return render(
         request,
         "compare.html",
         documents=[document_row(document) for document in shown],
         titles=[plain(document["title"], 200) or "Untitled" for document in shown],
         fields=different_fields(*shown),
-        changes=changes if is_whole else list(shortened(changes)),
-        is_whole=is_whole,
-        is_same=all(change["kind"] == "equal" for change in difference["changes"]),
+        **difference_shown(request, difference["changes"]),
     )
 
 

@@ -66,23 +66,18 @@ def branches(chips: Sequence[Row]) -> list[tuple[str, list[Row]]]:
 
 
 def _active(asked: SearchForm) -> Iterator[Row]:
-    """Yield a chip for each filter in use, which removes it."""
-    if asked.mode:
-        yield _chip("mode", "words only" if asked.mode == "words" else "meaning only", None, asked.with_(mode=None))
-    if asked.recent:
-        yield _chip("sort", "newest first", None, asked.with_(sort=None))
-    if asked.doc_type:
-        yield _chip("type", asked.doc_type, None, asked.with_(type=None))
-    if asked.lang:
-        yield _chip("language", asked.lang, None, asked.with_(lang=None))
-    for tag in asked.tags:
-        yield _chip("tag", tag, None, asked.with_(tag=tag))
-    if asked.path:
-        yield _chip("path", f"in {asked.path}", None, asked.with_(path=None))
-    if asked.name:
-        yield _chip("name", f"named {asked.name}", None, asked.with_(name=None))
-    if asked.after or asked.before:
-        yield _chip("time", _period(asked.after, asked.before), None, asked.with_(after=None, before=None))
+    """Return a chip for each filter in use, which removes it."""
+    chips: list[tuple[str, str, Row]] = [
+        ("mode", {"words": "words only", "meaning": "meaning only"}.get(asked.mode, ""), {"mode": None}),
+        ("sort", "newest first" if asked.recent else "", {"sort": None}),
+        ("type", asked.doc_type, {"type": None}),
+        ("language", asked.lang, {"lang": None}),
+        *(("tag", tag, {"tag": tag}) for tag in asked.tags),
+        ("path", asked.path and f"in {asked.path}", {"path": None}),
+        ("name", asked.name and f"named {asked.name}", {"name": None}),
+        ("time", _period(asked.after, asked.before), {"after": None, "before": None}),
+    ]
+    return (_chip(kind, label, None, asked.with_(**without)) for kind, label, without in chips if label)
 
 
 def _most_useful(chips: Sequence[Row], total: int, most: int) -> list[Row]:

@@ -44,8 +44,7 @@ async def show(
 ) -> Response:
     rows = list(map(folder_row, (await visit.engine.folders())["folders"]))
     watched = [row for row in rows if row["watch"]]
-    may_watch = visit.right == "admin" and request.app.state.watch_folder is not None
-    may_watch = may_watch and not await is_open_to_others(visit)
+    may_watch = visit.right == "admin" and request.app.state.watch_folder and not await is_open_to_others(visit)
     return render(
         request,
         "folders.html",

@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
+from kb.markdown.blocks import text_of
 from kb_web.marking import mark
 from kb_web.pages import redirect, render
 from kb_web.sessions import Visit
@@ -144,7 +145,7 @@ def _sections(tokens: list[Any], folder: str) -> Iterator[Section]:
         if token.type == "heading_open":
             if section:
                 yield section
-            heading = _text(tokens[index + 1])
+            heading = text_of(tokens[index + 1].children)
             anchor = anchor_of(heading)
             seen[anchor] += 1
             anchor = _id(anchor + (f"-{seen[anchor] - 1}" if seen[anchor] > 1 else ""))
@@ -155,7 +156,7 @@ def _sections(tokens: list[Any], folder: str) -> Iterator[Section]:
         elif token.type == "inline":
             links = list(_links(token.children, folder))
             if section and tokens[index - 1].type != "heading_open":
-                section.text += _text(token) + "\n"
+                section.text += text_of(token.children) + "\n"
                 section.links += links
         elif token.type == "fence" and section:
             section.text += token.content
@@ -171,10 +172,6 @@ def anchor_of(heading: str) -> str:
 def _id(anchor: str) -> str:
     """Return the id of a heading on the page."""
     return f"{anchor}-section" if anchor in TAKEN else anchor
-
-
-def _text(inline: Any) -> str:  # noqa: ANN401 - the library's own
-    return "".join(" " if child.type == "softbreak" else child.content for child in inline.children)
 
 
 def _links(children: list[Any], folder: str) -> Iterator[tuple[str, str]]:

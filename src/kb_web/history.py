@@ -50,17 +50,21 @@ async def version(request: Request, visit: Visit) -> Response:
     document_id, number = request.path_params["id"], request.path_params["number"]
     former = await visit.engine.version(document_id, number)
     difference = await visit.engine.diff(document_id, number)
-    changes = without_beginning(difference["changes"])
-    is_whole = request.query_params.get("whole") == "1"
     return render(
         request,
         "version.html",
         id=document_id,
         former=version_row(former),
-        changes=changes if is_whole else list(shortened(changes)),
         newest=difference["end"],
-        is_same=all(change["kind"] == "equal" for change in difference["changes"]),
+        **difference_shown(request, difference["changes"]),
     )
+
+
+def difference_shown(request: Request, found: Sequence[Row]) -> Row:
+    """Return the fields of a page that shows changes: all of the text if it asks for that."""
+    is_same, is_whole = all(each["kind"] == "equal" for each in found), request.query_params.get("whole") == "1"
+    changes = without_beginning(found)
+    return {"changes": changes if is_whole else list(shortened(changes)), "is_whole": is_whole, "is_same": is_same}
 
 
 def change_words(row: Row, before: Row | None) -> str:
@@ -143,15 +147,8 @@ async def restore(request: Request, visit: Visit) -> Response:
             restored = await visit.engine.restore(document_id)
             outcome.text = f"Restored “{plain(restored['title'], 100) or 'Untitled'}”."
     except (Occupied, NotInBin, HistoryGone) as error:
-        return render(
-            request,
-            "error.html",
-            error.status,
-            title="The document cannot be restored",
-            detail=error.detail,
-            status=error.status,
-            present=error.extra.get("document_id"),
-        )
+        shown = {"title": "The document cannot be restored", "detail": error.detail, "status": error.status}
+        return render(request, "error.html", error.status, **shown, present=error.extra.get("document_id"))
     return redirect(visit, back)
 
 

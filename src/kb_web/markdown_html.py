@@ -218,10 +218,6 @@ def _inline(children: list[Token]) -> Token:
     return Token("inline", "", 0, children=children)
 
 
-def _end_of_callout(token: Token, _: EnvType) -> str:
-    return "</details>\n" if token.meta["fold"] else "</div>\n"
-
-
 _SHOWN: Final[Mapping[str, Shown]] = {
     "text": lambda token, env: _marked(token.content, env),
     "wiki": _wiki,
@@ -232,7 +228,7 @@ _SHOWN: Final[Mapping[str, Shown]] = {
     "math_inline_double": _math,
     "math_block": _math,
     "callout_open": _callout,
-    "callout_close": _end_of_callout,
+    "callout_close": lambda token, _: "</details>\n" if token.meta["fold"] else "</div>\n",
     "anchor": lambda token, _: Markup('<span id="{}"></span>').format(token.attrs["id"]),
     "table_open": lambda *_: '<div class="wide" tabindex="0"><table>',
     "table_close": lambda *_: "</table></div>",

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from kb.markdown.blocks import BREAKS, text_of
 from kb.markdown.links import BEHIND, WIKI, wiki_target
 from kb.markdown.signs import BOXES
 from kb.markdown.tags import tag_at
@@ -37,13 +38,14 @@ LONGEST_COMMENT: Final = 20_000
 
 SIZE: Final = re.compile(r"(\d{1,4})(?:x(\d{1,4}))?")
 BLOCK_ID: Final = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]{1,100})\s*$")
-_MARKED: Final = re.compile(r"==(?=[^\s=])[^\n]{1,1000}?(?<=[^\s=])==(?!=)")
+_MARKED: Final = re.compile(r"==(?=[^\s=])(?P<inner>[^\n]{1,1000}?)(?<=[^\s=])==(?!=)")
 _COMMENTS: Final = {"%%": "%%", "<!--": "-->"}
-_HTML: Final = re.compile(r"<(b|del|em|i|ins|kbd|mark|s|small|strong|sub|sup|u)>([^\n]{1,1000}?)</\1>", re.IGNORECASE)
+_HTML: Final = re.compile(
+    r"<(?P<tag>b|del|em|i|ins|kbd|mark|s|small|strong|sub|sup|u)>(?P<inner>[^\n]{1,1000}?)</(?P=tag)>", re.IGNORECASE
+)
 _BREAK: Final = re.compile(r"<br[ ]?/?>", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"://[^\W_][^\s<>\"`|\[\]]{0,2000}")
 _IMAGE: Final = re.compile(r"!\[[^\[\]\n]{0,500}\]\((?:<([^<>\n]{1,1000})>|([^\s()<>]{1,1000}))")
-_BREAKS: Final = ("softbreak", "hardbreak")
 _CALLOUT: Final = re.compile(r"\[!([\w-]{1,40})(?:\|[^\]\n]{0,100})?\]([+-]?)[ \t]*")
 _TASK: Final = re.compile(r"\[([ xX/-])\] ")
 
@@ -51,7 +53,7 @@ _TASK: Final = re.compile(r"\[([ xX/-])\] ")
 def add_syntax(parser: MarkdownIt) -> None:
     ending = ["paragraph", "reference", "blockquote", "list"]
     parser.block.ruler.before("fence", "comment", _comment_block, {"alt": ending})
-    for rule in (_wiki, _marked, _html, _comment, _break, _tag, _address):
+    for rule in (_wiki, _look, _comment, _break, _tag, _address):
         parser.inline.ruler.before("link", rule.__name__, rule)
     parser.core.ruler.push("obsidian", _finish)
 
@@ -119,33 +121,19 @@ def _reference(
     return {"target": target, "alias": alias, "alt": alt, "is_embed": is_embed, "is_linked": is_linked}
 
 
-def _marked(state: StateInline, silent: bool) -> bool:
-    """Text between two pairs of equals signs."""
-    if state.src[state.pos] != "=" or not (found := _matched(state, _MARKED)):
+def _look(state: StateInline, silent: bool) -> bool:
+    """Text between two pairs of equals signs, or between two tags without attributes that only change its look."""
+    pattern = {"=": _MARKED, "<": _HTML}.get(state.src[state.pos])
+    if not pattern or not (found := _matched(state, pattern)):
         return False
     if not silent:
         most = state.posMax
-        state.pos, state.posMax = found.start() + 2, found.end() - 2
-        state.push("marked_open", "mark", 1).attrSet("class", "pen")
-        state.md.inline.tokenize(state)
-        state.push("marked_close", "mark", -1)
-        state.posMax = most
-    state.pos = found.end()
-    return True
-
-
-def _html(state: StateInline, silent: bool) -> bool:
-    """Text between two tags without attributes that only change its look."""
-    if state.src[state.pos] != "<" or not (found := _matched(state, _HTML)):
-        return False
-    if not silent:
-        most = state.posMax
-        state.pos, state.posMax = found.start(2), found.end(2)
-        opening = state.push("look_open", found[1].lower(), 1)
+        state.pos, state.posMax = found.span("inner")
+        opening = state.push("look_open", found.groupdict().get("tag", "mark").lower(), 1)
         if opening.tag == "mark":  # unlike the words that a search found
             opening.attrSet("class", "pen")
         state.md.inline.tokenize(state)
-        state.push("look_close", found[1].lower(), -1)
+        state.push("look_close", opening.tag, -1)
         state.posMax = most
     state.pos = found.end()
     return True
@@ -231,13 +219,6 @@ def _finish(state: StateCore) -> None:
     state.tokens = list(_with_embeds(state.tokens, about))
 
 
-def text_of(children: Iterable[Token]) -> str:
-    return "".join(
-        text_of(child.children) if child.children else " " if child.type in _BREAKS else child.content
-        for child in children
-    )
-
-
 def _hide_title(tokens: Sequence[Token], title: str) -> None:
     """Hide a first heading that repeats the title of the page."""
     at = next((at for at, token in enumerate(tokens) if token.type != "comment"), None)
@@ -281,7 +262,7 @@ def _set_block_id(children: list[Token], before: Token, about: Surroundings) -> 
     if last is None or last.type != "text" or not (found := BLOCK_ID.search(last.content)):
         return
     last.content = last.content[: found.start()]
-    if len(children) > 1 and not last.content and children[-2].type in _BREAKS:
+    if len(children) > 1 and not last.content and children[-2].type in BREAKS:
         del children[-2]
     if len(children) == 1 and not last.content and before.type == "paragraph_open":
         before.attrSet("class", "bare")
@@ -307,23 +288,19 @@ def _make_callout(tokens: list[Token], at: int) -> None:
     if not kind:
         return
     children[0].content = children[0].content[kind.end() :]
-    end = next((index for index, child in enumerate(children) if child.type in _BREAKS), None)
+    end = next((index for index, child in enumerate(children) if child.type in BREAKS), None)
     title, rest = (children, []) if end is None else (children[:end], children[end + 1 :])
     name, fold = kind[1].lower(), kind[2]
     if not text_of(title).strip():
         title[0].content = name.replace("-", " ").capitalize()
     meta = {"look": CALLOUTS.get(name, "note"), "fold": fold, "title": title}
-    close = next(index for index in range(at, len(tokens)) if _closes(tokens[index], tokens[at]))
+    close = next(each for each in tokens[at:] if (each.type, each.level) == ("blockquote_close", tokens[at].level))
     tokens[at].type, tokens[at].meta = "callout_open", meta
-    tokens[close].type, tokens[close].meta = "callout_close", meta
+    close.type, close.meta = "callout_close", meta
     inline.children = rest
     if not rest:
         tokens[at + 1].hidden = tokens[at + 3].hidden = True
         inline.content = ""
-
-
-def _closes(token: Token, opening: Token) -> bool:
-    return token.type == "blockquote_close" and token.level == opening.level
 
 
 def _referring(children: Sequence[Token], about: Surroundings) -> Iterator[Token]:
@@ -350,17 +327,14 @@ def _lead(link: Token, about: Surroundings) -> str:
     target = str(link.attrs.pop("href", ""))
     address = target if WEB.match(target) else about.address(target)
     if address is None:
-        link.tag = "span"
-        _set_broken(link, is_broken=about.is_broken(target))
+        link.tag, link.attrs = "span", {"class": "wiki"}
+        if about.is_broken(target):
+            link.attrs = {"class": "missing", "title": "kb has no such document"}
     else:
         link.attrSet("href", address)
         if WEB.match(target):
             link.attrSet("rel", "noopener noreferrer nofollow")
     return link.tag
-
-
-def _set_broken(token: Token, *, is_broken: bool) -> None:
-    token.attrs = {"class": "missing", "title": "kb has no such document"} if is_broken else {"class": "wiki"}
 
 
 def _with_embeds(tokens: Sequence[Token], about: Surroundings) -> Iterator[Token]:
@@ -374,7 +348,7 @@ def _with_embeds(tokens: Sequence[Token], about: Surroundings) -> Iterator[Token
             level = min(6, int(token.tag[1]) + 1)
         children = (tokens[index + 1].children or []) if token.type == "paragraph_open" else []
         shown = [about.destination(child.meta["target"]) for child in children if child.type == "wiki"]
-        is_whole = all(child.type in _BREAKS or _is_embedded(child, about) for child in children)
+        is_whole = all(child.type in BREAKS or _is_embedded(child, about) for child in children)
         if not shown or not is_whole:
             yield token
             continue

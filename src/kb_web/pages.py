@@ -113,13 +113,9 @@ def redirect(visit: Visit, place: str) -> Response:
     return RedirectResponse(visit.root + place, HTTPStatus.SEE_OTHER, PAGE_HEADERS)
 
 
-def wants_page(request: Request) -> bool:
-    return "text/html" in request.headers.get("accept", "")
-
-
 async def on_error(request: Request, error: Exception) -> Response:
     """Handle an exception: return a page for browsers, a problem response for programs."""
-    if not wants_page(request):
+    if "text/html" not in request.headers.get("accept", ""):
         if isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND:
             error = HTTPException(404, f"Nothing is served at {request.url.path}.")
         return await (on_kb_error if isinstance(error, KbError) else on_http_exception)(request, error)

@@ -29,16 +29,8 @@ async def search(request: Request, visit: Visit) -> Response:
     try:
         reply = await visit.engine.search(**asked.request(top))
     except Invalid as error:
-        return render(
-            request,
-            "search.html",
-            asked=asked,
-            modes=MODES,
-            results=[],
-            found=0,
-            facets=facets(asked, []),
-            wrong=error.detail,
-        )
+        nothing: Row = {"results": [], "found": 0, "facets": facets(asked, [])}
+        return render(request, "search.html", asked=asked, modes=MODES, **nothing, wrong=error.detail)
     results = reply["results"]
     return render(
         request,
@@ -67,14 +59,13 @@ async def home(visit: Visit) -> dict[str, Any]:
         visit.engine.status(),
         visit.engine.tags(),
     )
-    most = sorted(tags["tags"], key=lambda count: -count["branch"])[:30]
     return {
         "results": None,
         "facets": facets(SearchForm(""), []),
         "documents": [document_row(document) for document in documents["documents"]],
         "failed": [job_row(job) for job in failed["jobs"]],
         "status": status,
-        "tags": most,
+        "tags": sorted(tags["tags"], key=lambda count: -count["branch"])[:30],
     }
 
 

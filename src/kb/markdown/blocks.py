@@ -8,11 +8,11 @@ from functools import cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from markdown_it import MarkdownIt
-
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+BREAKS: Final = ("softbreak", "hardbreak")
 _MARKUP: Final = re.compile(r"[\\`*_\[<&\n]")
 
 
@@ -40,17 +40,16 @@ def blocks_of(text: str, begin: int = 0) -> Iterator[Block]:
 def headings_of(blocks: Iterable[Block]) -> Iterator[tuple[int, int, str]]:
     """Yield the place, the level and the words of each heading with words."""
     for block in blocks:
-        if block.level and (title := " ".join(_without_markup(block.text).split())):
-            yield block.start, block.level, title
+        if block.level:
+            has_markup = _MARKUP.search(block.text)
+            words = (text_of(_parser().parseInline(block.text)) if has_markup else block.text).split()
+            if words:
+                yield block.start, block.level, " ".join(words)
 
 
-def _without_markup(text: str) -> str:
-    return _rendered(_parser().parseInline(text)) if _MARKUP.search(text) else text
-
-
-def _rendered(tokens: list[Token]) -> str:
+def text_of(tokens: Iterable[Token]) -> str:
     return "".join(
-        _rendered(token.children) if token.children else " " if token.type == "softbreak" else token.content
+        text_of(token.children) if token.children else " " if token.type in BREAKS else token.content
         for token in tokens
         if token.type != "html_inline"
     )
@@ -59,6 +58,8 @@ def _rendered(tokens: list[Token]) -> str:
 @cache
 def _parser(*without: str) -> MarkdownIt:
     """Return a parser, without some of its rules."""
+    from markdown_it import MarkdownIt  # slow to import, and few texts need it
+
     parser = MarkdownIt("commonmark").disable(without)
     parser.parse("#")  # so that the rules are compiled before other threads use them
     return parser

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from kb.markdown.links import WIKI
-from kb.markdown.prose import without_code
+from kb.markdown.prose import masked, without_code
 
 MARKDOWN: Final = ("note", "markdown")
 """The types of documents whose texts are Markdown."""
@@ -65,11 +65,7 @@ def embed_name(line: str) -> str:
 def without_links(text: str) -> str:
     """Return a text with the names of its [[links]] in place of the links, and without embeds."""
     text = _EMBED.sub(" ", text)
-    pieces, at = [], 0
-    for begin, end in _wiki_signs(text):
-        pieces.append(text[at:begin])
-        at = end
-    return " ".join("".join([*pieces, text[at:]]).split())
+    return " ".join(masked(text, _wiki_signs(text), "").split())
 
 
 def addresses(text: str) -> list[range]:

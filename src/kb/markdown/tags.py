@@ -10,14 +10,12 @@ import re
 import sys
 from collections.abc import Iterable
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from unicodedata import category
 
+from kb.markdown.blocks import Block, blocks_of
 from kb.markdown.links import link_ranges
 from kb.markdown.prose import masked, prose
-
-if TYPE_CHECKING:
-    from kb.markdown.blocks import Block
 
 _EMPHASIS: Final = "*_~="
 _WORD: Final = r"[^\s!-,.:-@\[-^`{-~]+"
@@ -48,8 +46,7 @@ def tags_in(text: str) -> tuple[str, ...]:
     """Return the #tags in a whole text, without its front matter, which can turn them off."""
     if not _HASH.search(text):
         return ()
-    from kb.markdown.blocks import blocks_of  # the parser is slow to import, and few texts need it
-    from kb.markdown.front_matter import front_matter
+    from kb.markdown.front_matter import front_matter  # it needs `clean_tags`
 
     text = text.replace("\r\n", "\n")
     front = front_matter(text)

@@ -204,7 +204,8 @@ class Dated:
     @property
     def day(self) -> str:
         """The day that the document's own date names, or else the day of its last change."""
-        return own_day(self.date) or self.changed[: len("2026-01-31")]
+        day = own_day(self.date) if self.date else None  # most documents have none, and lists read many
+        return day or (self.updated_at or self.created_at)[: len("2026-01-31")]
 
 
 @dataclass(frozen=True, slots=True)
