@@ -203,19 +203,11 @@ def _math(token: Token, env: EnvType) -> str:
 
 
 def _callout(token: Token, env: EnvType) -> str:
-    title, look = shown([_inline(token.meta["title"])], env), token.meta["look"]
+    title, look = shown([token.copy(type="inline", children=token.meta["title"])], env), token.meta["look"]
     if not token.meta["fold"]:
         return Markup('<div class="callout look-{}"><p class="of">{}</p>\n').format(look, title)
     is_open = Markup(" open") if token.meta["fold"] == "+" or env.get("is_hit") else ""
-    return Markup('<details class="callout look-{}"{}><summary>{}</summary>\n').format(
-        token.meta["look"], is_open, title
-    )
-
-
-def _inline(children: list[Token]) -> Token:
-    from markdown_it.token import Token
-
-    return Token("inline", "", 0, children=children)
+    return Markup('<details class="callout look-{}"{}><summary>{}</summary>\n').format(look, is_open, title)
 
 
 _SHOWN: Final[Mapping[str, Shown]] = {
