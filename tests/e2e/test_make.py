@@ -144,6 +144,7 @@ def test_a_python_that_is_too_old_is_named_before_anything_is_installed(clone):
     assert not (clone / ".venv").exists()
 
 
+@pytest.mark.rare
 def test_what_an_older_python_left_is_made_anew(clone):
     old_python(clone / ".venv/bin/python")
     (clone / ".venv/pyvenv.cfg").write_text("version = 3.10.12\n")
@@ -197,6 +198,7 @@ def test_make_uninstall_leaves_no_trace_of_searches(clone, tmp_path):
     assert list((tmp_path / "state").iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("R-1")
 @pytest.mark.requirement("R-2")
 async def test_make_serve_serves_engine_mcp_and_pages_in_one_process_until_ctrl_c(installed_clone, model_files):

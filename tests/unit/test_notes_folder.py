@@ -436,6 +436,7 @@ def test_a_note_with_the_name_of_a_conflict_copy_has_a_file_again_after_a_restor
     assert kept.file(note).read_text().endswith("text")
 
 
+@pytest.mark.rare
 def test_a_file_that_is_too_large_now_does_not_hold_up_the_others(kept):
     large, small = kept.add("é" * 90_000, source_path="large.md"), kept.add("small", source_path="small.md")
     kept.settle()

@@ -222,6 +222,7 @@ def test_what_follows_enough_results_only_counts_as_copies():
     assert Passages(texts).folded(top=2) == ([0, 1], {0: [2, 5]})
 
 
+@pytest.mark.rare
 def test_thousands_of_copies_are_compared_with_what_is_kept_alone():
     passages = Passages([f"{LONG} {number}" for number in range(3000)] + ["answer"])
     assert passages.folded(top=10).kept == [0, 3000]

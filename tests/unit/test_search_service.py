@@ -31,6 +31,7 @@ from kb.store.rows import ChunkPosition, Content, Filter, Named, NewChunk, NewJo
 from kb.telemetry.instruments import FollowingPool, Instruments
 from tests.support.documents import DIMENSIONS
 from tests.support.models import WrappedModel
+from tests.support.rare_cases import mostly_rare
 
 
 class Model(WrappedModel):
@@ -192,6 +193,7 @@ def test_a_document_of_very_many_passages_is_not_read_whole_for_a_grouped_search
     assert fetched == [3]
 
 
+@pytest.mark.rare
 def test_a_query_is_embedded_anew_for_vectors_that_came_into_use_a_moment_ago(store, embedder, other_model):
     """The database changes a moment before the engine takes the other model for the one in use."""
     text, other, active = (
@@ -323,7 +325,7 @@ def test_what_is_written_as_it_was_typed_comes_first(filled, vectors):
         assert paths(service, query, vectors=vectors)[0] == path
 
 
-@pytest.mark.parametrize("typed", ["30-year", "Q3_plan", "cold-start"])
+@pytest.mark.parametrize("typed", mostly_rare(["30-year", "Q3_plan", "cold-start"]))
 def test_a_name_that_many_passages_have_in_parts_still_comes_first_as_typed(filled, typed):
     _, service, add = filled
     parts = typed.replace("-", " ").replace("_", " ")
@@ -338,7 +340,7 @@ IDENTIFIERS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("form", ["{}", '"{}"', 'what is "{}"?', "{}."])
+@pytest.mark.parametrize("form", mostly_rare(["{}", '"{}"', 'what is "{}"?', "{}."]))
 def test_an_identifier_comes_before_longer_ones_and_before_its_parts(filled, form):
     _, service, add = filled
     signs = str.maketrans(dict.fromkeys("-./_:\\", " "))
@@ -498,13 +500,16 @@ def test_an_answer_says_when_nothing_answers_well(filled):
 
 @pytest.mark.parametrize(
     ("query", "is_weak"),
-    [
-        ("E-2207 courier prices", False),
-        ("E-2208 courier prices", True),
-        ("address of the quay for herring", False),  # a rare word weighs more than two that stand everywhere
-        ("invoice 4711 overdue customer", False),
-        ("invoice 4712 overdue customer", True),
-    ],
+    mostly_rare(
+        [
+            ("E-2207 courier prices", False),
+            ("E-2208 courier prices", True),
+            ("address of the quay for herring", False),  # a rare word weighs more than two that stand everywhere
+            ("invoice 4711 overdue customer", False),
+            ("invoice 4712 overdue customer", True),
+        ],
+        2,
+    ),
 )
 def test_a_document_with_the_identifier_or_the_rare_words_of_a_query_is_no_weak_answer(filled, query, is_weak):
     _, service, add = filled

@@ -47,6 +47,7 @@ def folder(tmp_path, monkeypatch):
     guide.files.cache_clear()
 
 
+@pytest.mark.slow
 def test_every_link_and_picture_of_the_guide_is_answered_without_a_key(help_at):
     assert help_at("/help").headers["location"] == "./help/"
     open_pages, seen = ["/help/"], {}
@@ -67,6 +68,7 @@ def test_every_link_and_picture_of_the_guide_is_answered_without_a_key(help_at):
     assert {path.rpartition(".")[2] for path in pages if "." in path} >= {"svg"}
 
 
+@pytest.mark.slow
 def test_an_installed_wheel_has_the_guide_and_the_licence(start_server, tmp_path):
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path], cwd=ROOT, check=True)
     [wheel] = tmp_path.glob("*.whl")

@@ -55,6 +55,13 @@ class NoteUpdate(Request):
     tags_add: Tags = []
     tags_remove: Tags = []
     inline_tags: Annotated[bool, Field(description="Also add the #tags that the change writes into the text.")] = False
+    once: Annotated[
+        bool,
+        Field(
+            description="Refuse an edit of a part that the same key and program made less than ten minutes ago, if its"
+            " words are still there. For clients that may repeat a call whose answer they missed."
+        ),
+    ] = False
 
 
 class Alike(Reply):
