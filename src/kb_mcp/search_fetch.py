@@ -95,7 +95,6 @@ class Addresses:
 
 
 def _as_text(id_: object) -> object:
-    """Return an id as text, even if it was sent as a number."""
     return str(id_) if type(id_) is int and abs(id_) <= MAX_ID else id_
 
 

@@ -183,6 +183,9 @@ def test_tags_within_a_note_count(kb, tag):
     document = kb.json("get", note)
     assert document["tags"] == sorted(["given", tag, "roof/tiles"])
     assert document["title"].startswith(f"#{tag} meeting")
+    kb("tag", note, "--remove", "roof/tiles")
+    kb("updatenote", note, "--append", "The #gutter leaks, `#code` does not.")
+    assert kb.json("get", note)["tags"] == sorted(["given", tag, "gutter"])
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 import kb
 import kb_cli
 import kb_mcp
+import kb_web
 from kb.api.fields import NOTE
 from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS
 from kb.asgi.subapps import choose, installed
@@ -38,7 +39,7 @@ def settings_of(package):
                 yield from (f"KB_{name.upper()}" for name in each.model_fields)
 
 
-SETTINGS = {PROFILE_VARIABLE, *VARIABLES.values(), *chain(*map(settings_of, (kb, kb_cli, kb_mcp)))}
+SETTINGS = {PROFILE_VARIABLE, *VARIABLES.values(), *chain(*map(settings_of, (kb, kb_cli, kb_mcp, kb_web)))}
 DEPLOYMENT = ["Makefile", *(str(each.relative_to(ROOT)) for each in (ROOT / "compose").iterdir() if each.is_file())]
 SERVE = re.compile(r"(?m)^((?:KB_\w+=\S+ +)+)kb serve")
 ROW = re.compile(r"(?m)^\| `(KB_\w+)` \|.*\| (.*) \|$")

@@ -78,10 +78,10 @@ async def assert_serves_all(server):
 
 
 @pytest.mark.requirement("S-1")
-def test_one_tree_holds_the_three_packages_and_what_they_are_built_and_tried_with(clone):
+def test_one_tree_holds_the_packages_and_what_they_are_built_and_tried_with(clone):
     shipped = tomllib.loads((clone / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     packages = sorted(path.parent for path in (clone / "src").glob("*/__init__.py"))
-    assert [path.name for path in packages] == ["kb", "kb_cli", "kb_mcp"]
+    assert [path.name for path in packages] == ["kb", "kb_cli", "kb_mcp", "kb_web"]
     assert sorted(shipped["packages"]) == [str(path.relative_to(clone)) for path in packages]
     for name in ("containers", "compose", "tests"):
         assert (clone / name).is_dir()

@@ -136,6 +136,9 @@ def test_a_link_leads_where_obsidian_leads(here, target, expected):
         ("[[[a]]] [[a]](b.md) [![alt](pic.png)](page.md)", ["a", "pic.png", "page.md"]),
         ("> [!note] [[in a callout]]\n> - [ ] [[in a task]]\n\n1. [[in a list]]", ["in a callout", "in a task", "in a list"]),
         ("==[[marked]]== **[[bold]]** ~~[[struck]]~~ #[[tag]]", ["marked", "bold", "struck", "tag"]),
+        ("[[Plan [old]]] [[Tent [2] poles#Poles|poles]] ![[Rota [June]]]", ["Plan [old]", "Tent [2] poles#Poles", "Rota [June]"]),
+        ("[r]: <Q & A.md> 't'\n[a b]: <b c.md#Cone>", ["Q & A.md", "b c.md#Cone"]),
+        ("\\`[[a]] `[[b]]` ``[[c]]\\`` [[d]]", ["a", "d"]),
         ("[[a\x00b]] [[" + "x" * 600 + "]]", []),
     ],
 )  # fmt: skip

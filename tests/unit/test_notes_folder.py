@@ -115,6 +115,20 @@ def test_a_new_file_is_a_new_note_and_gets_its_id(kept):
     assert kept.history(note)[0].author.by == "file"
 
 
+def test_hash_tags_that_somebody_writes_in_a_file_are_tags_of_its_note(kept):
+    kept.write("Kiln.md", "Bricks for the #kiln. `#code`\n")
+    kept.settle()
+    [note] = kept.notes()
+    assert kept.note(note).tags == ("kiln",)
+    file = kept.file(note)
+    file.write_text(file.read_text() + "Two #owls moved in.\n")
+    kept.settle()
+    assert kept.note(note).tags == ("kiln", "owls")
+    file.write_text(file.read_text().replace("tags: [kiln, owls]\n", "tags: [owls]\n") + "No fire.\n")
+    kept.settle()
+    assert kept.note(note).tags == ("owls",), "a tag that somebody removed is not added again"
+
+
 def test_a_renamed_file_stays_its_note_also_if_only_its_case_or_unicode_form_changes(kept):
     note = kept.add("é", source_path="Café.md")
     kept.settle()

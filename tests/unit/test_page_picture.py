@@ -24,7 +24,7 @@ from kb.formats.readers.pdf_picture import TextBox, draw_page, find_passage, pas
 from kb.ingest.chunk import Chunker
 from kb.parser.sandbox import Limits, Sandbox
 from kb.store.rows import Chunk
-from kb.web.documents import page_count
+from kb_web.documents import page_count
 from tests.support.blobs import kept_at
 from tests.support.pdf import pdf
 

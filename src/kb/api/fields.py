@@ -44,6 +44,7 @@ Restriction = Literal["files", "network", "processes", "writing"]
 
 Sort = Literal["id", "recent", "oldest", "date"]
 SearchSort = Literal["relevance", "recent"]
+Day = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from kb.api.document_models import Place
-from kb.api.fields import NOT_BLANK, Count, DocumentId, Reply, Request, SearchSorted, Tags, Timestamp
+from kb.api.fields import NOT_BLANK, Count, Day, DocumentId, Reply, Request, SearchSorted, Tags, Timestamp
 from kb.api.filters import ALL_TAGS, ANY_TAG, NO_TAG, Filters, PathFilters
 from kb.api.limits import DEFAULT_TOP
 
@@ -137,6 +137,7 @@ class SearchResult(Passage):
     copies: list[CopyOf] = []
     copy_count: int = 0
     date: str | None
+    day: Day
     language: str | None = None
     created_at: Timestamp
     updated_at: Timestamp | None

@@ -365,7 +365,7 @@ class EngineClient:
             "PATCH",
             f"notes/{document_id}",
             params=_given(why=why),
-            repeatable=not (if_match or change),
+            repeatable=not (if_match or change.keys() - {"inline_tags"}),
             json=_given(text=text, **change),
             headers=headers,
             timeout=LONG_SECONDS,

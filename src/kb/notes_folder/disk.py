@@ -19,8 +19,8 @@ from uuid import uuid4
 
 from kb.api.limits import larger_than
 from kb.api.stream_safe import composed
-from kb.api.temporary_files import is_leftover
 from kb.filesystem import exchange, move_to_free, open_regular, sync, sync_descriptor
+from kb.folders.temporary_files import is_leftover
 from kb.notes_folder.paths import SUFFIXES, is_conflict
 
 NOT_UNICODE: Final = re.compile("[\ud800-\udfff]")

@@ -250,7 +250,8 @@ class Incoming:
         self._check(new.text)
         with self.parts.store.read() as tx:
             place = None if tx.documents.at_path(sighting.path) else sighting.path
-        request = NoteRequest(text=new.text, title=new.title, tags=list(new.tags or ()), source_path=place)
+        tags = list(new.tags or ())
+        request = NoteRequest(text=new.text, title=new.title, tags=tags, source_path=place, inline_tags=True)
         intake = NoteIntake(
             self.parts.audited, self.parts.originals.blobs, self.parts.vectors, checkpoint=self.parts.checkpoint
         )
@@ -446,8 +447,9 @@ def _change(note: Document, present: str, text: str, base: FileContent | None, f
         sorted(after - before) if shows_tags else (),
         sorted(before - after) if shows_tags else (),
         (note.content_hash,),
+        inline_tags=True,
     )
-    return change if change != NoteChange(if_match=change.if_match) else None
+    return change if change != NoteChange(if_match=change.if_match, inline_tags=True) else None
 
 
 def _reason(error: Exception) -> str:

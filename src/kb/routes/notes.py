@@ -66,6 +66,7 @@ def patch_note(
         tags_add=update.tags_add,
         tags_remove=update.tags_remove,
         if_match=None if if_match is None else hashes_in(request),
+        inline_tags=update.inline_tags,
         once=update.once,
         idempotency_key=idempotency_key,
         request_hash=sha256(f"{document_id} {if_match} {update.model_dump_json()}".encode()).hexdigest(),
@@ -91,7 +92,7 @@ def check_change(update: NoteUpdate) -> None:
     Raises:
         Invalid: the message names the fields that belong together.
     """
-    if all(value in (None, []) for name, value in update if name != "once"):
+    if all(value in (None, []) for name, value in update if name not in ("once", "inline_tags")):
         raise Invalid(
             "text: nothing to change. Send text, old and new, append, prepend, title, tags_add or tags_remove."
         )

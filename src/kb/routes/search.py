@@ -69,6 +69,4 @@ def find_similar(
 
 def dated(passage: FoundPassage) -> tuple[str, str]:
     """Return the day and the date of a document: its own date, or else its last change or creation."""
-    changed = passage.updated_at or passage.created_at
-    day = own_day(passage.date)
-    return (day, passage.date or "") if day else (changed[:10], changed)
+    return passage.day, (passage.date if own_day(passage.date) else None) or passage.changed

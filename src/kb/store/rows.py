@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb import clock
+from kb.api.date_parsing import own_day
 from kb.api.fields import JobKind, JobStatus, ReembedState
 from kb.api.rights import Caller, Limit, Right
 from kb.clock import shown
@@ -206,8 +207,28 @@ NOBODY = Author()
 """The author of changes from before kb recorded authors."""
 
 
+class Dated:
+    """The times of a document, and the one rule for its day."""
+
+    __slots__ = ()
+    date: str | None
+    created_at: str
+    updated_at: str | None
+
+    @property
+    def changed(self) -> str:
+        """The time of the last change, or else of the addition."""
+        return self.updated_at or self.created_at
+
+    @property
+    def day(self) -> str:
+        """The day that the document's own date names, or else the day of its last change."""
+        day = own_day(self.date) if self.date else None  # most documents have none, and lists read many
+        return day or (self.updated_at or self.created_at)[: len("2026-01-31")]
+
+
 @dataclass(frozen=True, slots=True)
-class Document(OptionalFields):
+class Document(OptionalFields, Dated):
     """The current state of a document. Times are UTC, ISO 8601; `date` is in the document's own form.
 
     `own_tags` are the tags that its content names; `tags` includes them unless someone removed them. `replaces`,
@@ -280,7 +301,7 @@ class Extent:
 
 
 @dataclass(slots=True)
-class Hit:
+class Hit(Dated):
     """A chunk with the details of its document for a search result; `author` made the document's last change.
 
     It is mutable because a passage, which is a hit with its scores, may have its text cut.
@@ -375,7 +396,7 @@ class Version:
     @property
     def at(self) -> str:
         """The time when this version began."""
-        return self.document.updated_at or self.document.created_at
+        return self.document.changed
 
 
 @dataclass(frozen=True, slots=True)

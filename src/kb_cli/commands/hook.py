@@ -123,9 +123,7 @@ async def find_changes(client: EngineClient) -> list[dict[str, Any]]:
 
 def day_of(document: dict[str, Any]) -> str:
     """Return the document date, or else the day of the last change."""
-    return plain_or_quoted(
-        str(document["date"] or (document["updated_at"] or document["created_at"])[:10]), SIMPLE_DATE
-    )
+    return plain_or_quoted(document["date"] or document["day"], SIMPLE_DATE)
 
 
 def plain_or_quoted(text: str, plain: re.Pattern[str]) -> str:

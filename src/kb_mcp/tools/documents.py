@@ -21,15 +21,14 @@ from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.tools import compact_answers, rendering, token_budget
-from kb_mcp.tools.brief_results import briefly
 from kb_mcp.tools.change_conflicts import parse_version, refused_change
 from kb_mcp.tools.empty_results import nothing_found, retried
-from kb_mcp.tools.excerpts import WHOLE_RESULTS
 from kb_mcp.tools.headings import document_under
 from kb_mcp.tools.path_hints import check_path
 from kb_mcp.tools.reading import check_number, in_thread, read_several
 from kb_mcp.tools.reading import outline as make_outline
 from kb_mcp.tools.rendering import NOTICE, pending_text, quoted, without_tags
+from kb_mcp.tools.shortened_results import WHOLE_RESULTS, briefly, other_languages_text, without_weaker
 from kb_mcp.tools.token_budget import (
     STEP,
     AnswerLimiter,
@@ -38,7 +37,6 @@ from kb_mcp.tools.token_budget import (
     tool_result,
     with_notice,
 )
-from kb_mcp.tools.weaker_results import other_languages_text, without_weaker
 
 WAIT_SECONDS: Final = 1
 """Seconds that an answer waits for the job of a note."""
