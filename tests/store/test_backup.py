@@ -28,8 +28,8 @@ from kb.exchange.export import export
 from kb.repair.doctor import check_data, repair, repair_files
 from kb.repair.reindex import reindex
 from kb.settings import Settings
+from kb.store.database_file import database_path
 from kb.store.engine_lock import sole_user
-from kb.store.open import database_path
 from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
 from tests.support.blobs import kept_at

@@ -14,7 +14,7 @@ import kb_mcp.settings
 from kb.api.errors import SettingError
 from kb.asgi.subapps import AppContext, SubApp
 from kb.settings import EnvSettings, reveal, with_flags
-from kb.store.open import database_path
+from kb.store.database_file import database_path
 
 ALL = [
     kb.settings.Settings,

@@ -31,7 +31,7 @@ from kb.backup.storage import (
 from kb.backup.swap import finish_restore
 from kb.blobs.folder import KeptFiles
 from kb.settings import Settings
-from kb.store.open import database_path
+from kb.store.database_file import database_path
 from kb.store.sqlite.backup import Snapshot
 
 logger = logging.getLogger(__name__)

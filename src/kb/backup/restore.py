@@ -36,8 +36,8 @@ from kb.blobs.folder import KeptFiles
 from kb.filesystem import give_to_owner, make_folder, sync
 from kb.running_engine import lock_path
 from kb.settings import Settings
+from kb.store.database_file import database_lock, database_path
 from kb.store.engine_lock import sole_user
-from kb.store.open import database_lock, database_path
 from kb.store.sqlite.backup import Snapshot, find_damage
 from kb.store.sqlite.foreign_objects import refuse_foreign
 from kb.store.sqlite.migrate import OF_DEVELOPMENT, of_development

@@ -9,7 +9,7 @@ from hashlib import file_digest
 
 from kb.blobs.folder import KeptFiles
 from kb.settings import Settings
-from kb.store.open import database_path
+from kb.store.database_file import database_path
 from kb.store.sqlite.verify import Check, Remedy, Verification
 
 

@@ -30,16 +30,17 @@ from kb.lexical.language import guessed
 from kb.repair.named_model import open_named_model
 from kb.running_engine import lock_path
 from kb.settings import Settings
+from kb.store.database_file import database_lock, database_path
 from kb.store.default_space import refusal
 from kb.store.engine_lock import sole_user
-from kb.store.open import database_lock, database_path, is_postgres, open_alone, space_in_use
+from kb.store.open import open_alone, space_in_use
 from kb.store.row_mapping import iso
 from kb.store.rows import Content, VectorSpace
 from kb.store.sql import export_tables
 from kb.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from kb.store.open import MovedStore, MovedTransaction
+    from kb.store.backend import MovedStore, MovedTransaction
 
     Embed = Callable[[Sequence[ChunkLine]], NDArray[np.float32]]
     """Returns the vectors of the next chunks."""
@@ -77,8 +78,8 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
             originals = Originals(blobs, keep=settings.keep_files)
             if (present := _beginning(store, export)) is not None:
                 return _Refill(settings, store, export, originals, on_documents).run(present, embedder)
-            if is_postgres(url):
-                raise StoreError("The database in PostgreSQL is not empty. Import into an empty database.")
+            if (kind := settings.store_kind).is_shared:
+                raise StoreError(f"The database in {kind.title} is not empty. Import into an empty database.")
             embedder = embedder or _embedder_for(settings, space)
             return merge_export(cast("SqliteStore", store), export, embedder, originals, on_documents)
 
@@ -89,7 +90,7 @@ def _locked(settings: Settings) -> Iterator[None]:
     make_folder(settings.data_dir, "KB_DATA_DIR")
     with ExitStack() as stack:
         stack.enter_context(sole_user(lock_path(settings.data_dir)))
-        if not is_postgres(settings.database_url):
+        if not settings.store_kind.is_shared:
             path = database_path(settings.database_url, settings.data_dir)
             make_folder(path.parent, "KB_DATA_DIR")
             stack.enter_context(sole_user(database_lock(path)))
@@ -150,7 +151,7 @@ def _covers(line: Any, exported: Any) -> bool:  # noqa: ANN401 - JSON
             return all(name in line and _covers(line[name], value) for name, value in exported.items())
         case list():
             return len(line) == len(exported) and all(map(_covers, line, exported))
-        case str():  # PostgreSQL stores times with milliseconds
+        case str():  # some databases store times with milliseconds
             return line in (exported, f"{exported[:-1]}.000Z")
         case _:
             return bool(line == exported)

@@ -24,8 +24,8 @@ from kb.repair.named_model import open_named_model
 from kb.repair.reindex import reindex
 from kb.running_engine import lock_path
 from kb.settings import Settings
+from kb.store.database_file import database_lock, database_path
 from kb.store.engine_lock import sole_user
-from kb.store.open import database_lock, database_path
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.integrity_rules import repair_codes, repair_rows
 from kb.store.sqlite.vector_space import recorded_space

@@ -1,0 +1,96 @@
+"""What the module of a kind of databases has (`kb.api.stores.StoreKind.backend`): functions of these names.
+
+Each gets the URL from the settings, which is empty for the database in the data folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from kb.blobs.protocol import Blobs
+from kb.store.protocol import Keys, Store, Transaction
+from kb.store.rows import Retention, VectorSpace
+from kb.store.sql.documents import Documents
+from kb.store.sql.export_tables import Transfer
+
+
+class MovedTransaction(Transaction, Protocol):
+    """A transaction whose rows an export or an import reads and writes."""
+
+    @property
+    def documents(self) -> Documents: ...
+    @property
+    def transfer(self) -> Transfer:
+        """Its rows in the form of an export."""
+
+    @property
+    def keys(self) -> Keys | None:
+        """The keys, if they are in the database."""
+
+
+class MovedStore(Store, Protocol):
+    def read(self) -> AbstractContextManager[MovedTransaction]: ...
+    def write(
+        self, checkpoint: Callable[[], None] = ..., *, urgent: bool = ...
+    ) -> AbstractContextManager[MovedTransaction]: ...
+
+
+class BlobPlace(Protocol):
+    """The database's record of where uploaded files are. Nobody else can change it meanwhile."""
+
+    id: str
+    """The id of the database."""
+
+    is_outside: bool
+    """Whether the files are outside the database."""
+
+    @property
+    def holds_files(self) -> bool:
+        """Whether the database itself contains files."""
+
+    def set_outside(self) -> None:
+        """Record that the files are now outside the database."""
+
+
+class SharedStore(MovedStore, Protocol):
+    """A store for several engines: they share its keys and files too."""
+
+    def blobs(self, scratch: Path) -> Blobs:
+        """Return the files in the database; kb copies one into the folder `scratch` to read it as a file."""
+
+    def blob_place(self) -> AbstractContextManager[BlobPlace]: ...
+
+
+class Backend(Protocol):
+    def opened(
+        self, url: str, data_dir: Path, space: VectorSpace, words_limit: int, retention: Retention, read_url: str | None
+    ) -> AbstractContextManager[MovedStore]:
+        """Open a store for an engine. Raises as `kb.store.open.open_store`."""
+
+    def opened_alone(self, url: str, data_dir: Path, space: VectorSpace) -> AbstractContextManager[MovedStore]:
+        """Open a store that no engine uses, for an import.
+
+        Raises:
+            StoreError: the database cannot be opened, holds vectors of another space, or an engine uses it.
+        """
+
+    def moment(self, url: str, data_dir: Path) -> AbstractContextManager[MovedTransaction]:
+        """Open a snapshot. With a database file, nothing else may use the file.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+
+    def space_in_use(self, url: str, data_dir: Path) -> VectorSpace | None:
+        """Return the space of a database's vectors; None if it has no vectors or cannot be read."""
+
+    def files(
+        self, url: str, scratch: Path
+    ) -> AbstractContextManager[tuple[Blobs, Callable[[], AbstractContextManager[BlobPlace]]]]:
+        """Open the files in a database that no engine needs to have open, and lend the record of where files are.
+
+        kb calls it only if the kind is shared.
+        """
