@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import entry_points
 from typing import Final
 
 from kb.api.errors import SettingError
@@ -52,17 +53,14 @@ def store_kind(url: str | None) -> StoreKind:
         SettingError: no installed package supports the URL, or the package is broken.
     """
     scheme, is_url, _ = (url or "sqlite://").partition("://")
-    if scheme == "sqlite" and is_url:  # nearly every start has it, and a search for packages takes milliseconds
-        return SQLITE
-    if url and is_url and (kind := _installed(scheme)):
-        return kind
-    raise not_a_database(url or "")
+    kind = SQLITE if scheme == "sqlite" else _installed(scheme)  # a search for packages takes milliseconds
+    if not (kind and is_url):
+        raise not_a_database(str(url))
+    return kind
 
 
 def not_a_database(url: str) -> SettingError:
     """Return the error for a URL that names no database. It quotes only the scheme: the rest may have a password."""
-    from importlib.metadata import entry_points
-
     scheme, is_url, _ = url.partition("://")
     begin = f"the URL that begins with {scheme}://" if is_url and scheme.isalnum() else "the URL"
     schemes = ", ".join(sorted(entry_points(group=GROUP).names))
@@ -75,11 +73,10 @@ def not_a_database(url: str) -> SettingError:
 @cache
 def _installed(scheme: str) -> StoreKind | None:
     """Return the kind of the URLs with this scheme; None if no package adds it. Raises as `store_kind`."""
-    from importlib.metadata import entry_points  # its import takes longer than reading all settings
-
     for entry in sorted(entry_points(group=GROUP, name=scheme), key=lambda entry: not entry.value.startswith("kb.")):
         try:
-            kind: StoreKind = entry.load()
+            if not isinstance(kind := entry.load(), StoreKind):
+                raise TypeError(f"{kind!r} is no StoreKind")
         except (Exception, SystemExit) as error:
             raise SettingError(f"{SETTING}: {entry.value} fails with {type(error).__name__}: {error}") from error
         return kind
