@@ -48,7 +48,7 @@ from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.open import open_store
 from kb.store.protocol import Store
-from kb.store.rows import Retention, VectorSpace
+from kb.store.rows import VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.worker.job import WorkerParts
 from kb.worker.job_waiters import JobWaiters
@@ -128,10 +128,7 @@ def open_core(
     model, space, default_space = open_models(settings, instruments)
     embedder = ActiveModel(model)
     embedder.embed_passages(["warm"])
-    words_limit = settings.words_memory_mb << 20
-    store = stack.enter_context(
-        open_store(settings.database_url, settings.data_dir, space, words_limit, make_retention(settings), read_url)
-    )
+    store = stack.enter_context(open_store(settings, space, read_url))
     originals = open_originals(settings, store)
     stop = StopSignal()
     extractors = make_extractors(settings)
@@ -320,16 +317,6 @@ def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder,
         return named, space, space
     logger.warning("searches use the vectors of %s; run 'kb reembed' to switch to %s", in_use, space)
     return model, in_use, space
-
-
-def make_retention(settings: Settings) -> Retention:
-    """Return how long earlier versions and deleted documents are kept."""
-    return Retention(
-        history_days=settings.history_days,
-        history_size=settings.history_mb << 20,
-        bin_days=settings.bin_days,
-        audit_days=settings.audit_days,
-    )
 
 
 def parser_limits(settings: Settings) -> Limits:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from kb.api.errors import SettingError
-from kb.api.stores import StoreKind, store_kind
+from kb.api.stores import SETTING, StoreKind, not_a_database, store_kind
 from kb.running_engine import FIRST_KEY, data_folder
 
 MESSAGES: Final = {"int_parsing": "it must be a whole number", "float_parsing": "it must be a number"}
@@ -267,6 +267,31 @@ class Settings(EngineAccess):
     def store_kind(self) -> StoreKind:
         """The kind of the database."""
         return store_kind(self.database_url)
+
+    @property
+    def database_path(self) -> Path:
+        """The file of the database.
+
+        Raises:
+            SettingError: the database is not in a file. The message quotes only the beginning of the URL, which may
+                contain a password.
+        """
+        url, kind = self.database_url, self.store_kind
+        if not url:
+            return self.data_dir / "kb.db"
+        if kind.is_shared:
+            raise SettingError(
+                f"{SETTING}: this command works only with a database in a file. For {kind.title}, use its own tools,"
+                f" such as {kind.own_tools}."
+            )
+        scheme, _, rest = url.partition("://")
+        path = rest.removeprefix("/")
+        if path in (rest, ""):
+            raise not_a_database(url)
+        if Path(path).is_dir():
+            file = f"{scheme}:///{path.rstrip('/')}/kb.db"
+            raise SettingError(f"{SETTING}: {path} is a folder. Name a file in it, such as {file}.")
+        return Path(path)
 
     @property
     def first_key(self) -> Path:

@@ -23,8 +23,8 @@ class StoreKind:
 
     Args:
         title: its name for people.
-        backend: the full name of the module that opens such databases (`kb.store.backend.Backend`, or `SharedBackend`).
-            It is imported when first needed.
+        backend: the full name of the module that opens such databases (`kb.store.backend.Backend`), imported when
+            first needed.
         install: what people install for it, such as `kb-local[postgres]`.
         own_tools: the programs that back up such a database. Empty if each is an SQLite file at SCHEME:///PATH, for one
             engine: kb locks, checks, repairs and backs up these itself.

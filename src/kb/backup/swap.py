@@ -18,8 +18,7 @@ from kb.filesystem import sync
 from kb.inbox import TAKEN
 from kb.running_engine import lock_path
 from kb.settings import Settings
-from kb.store.database_file import database_lock, database_path
-from kb.store.engine_lock import sole_user
+from kb.store.engine_lock import database_lock, sole_user
 
 RESTORING: Final = "restoring-"
 ASIDE: Final = "before-restore-"
@@ -69,7 +68,7 @@ class RestoreFolders:
 
     @classmethod
     def of(cls, settings: Settings) -> RestoreFolders:
-        database = database_path(settings.database_url, settings.data_dir).resolve()
+        database = settings.database_path.resolve()
         return cls(database, settings.files_dir, settings.staging_dir)
 
     @property

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import unquote, urlsplit
 
 from kb.api.errors import FilesUnavailable, SettingError
-from kb.api.stores import store_kind
 from kb.blobs.folder import FolderBlobs, KeptFiles, SharedFolder
 from kb.blobs.protocol import Blobs, kept_as, staged_as
+from kb.settings import Settings
 from kb.store.open import backend
 from kb.store.protocol import Store
 
@@ -57,26 +57,23 @@ def open_blobs(url: str | None, store: Store, folder: Path) -> Blobs:
 
 
 @contextmanager
-def blobs_apart(database_url: str | None, url: str | None, folder: Path, *, to_write: bool = False) -> Iterator[Blobs]:
+def blobs_apart(settings: Settings, *, to_write: bool = False) -> Iterator[Blobs]:
     """The storage for the files of a database that no engine needs to have open.
 
     Args:
-        database_url: the database.
-        url: see `open_blobs`.
-        folder: see `open_blobs`.
+        settings: the settings.
         to_write: whether to bind the storage to the database, if it has none yet.
 
     Raises:
         SettingError: the storage belongs to another database.
         FilesUnavailable: the storage does not answer.
     """
-    if not (database_url and store_kind(database_url).is_shared):
-        yield FolderBlobs(folder)
+    if not settings.store_kind.is_shared:
+        yield FolderBlobs(settings.files_dir.parent)
         return
-    scratch = folder / "staging"
-    with backend(database_url).files(database_url, scratch) as (blobs, place):
-        if url:
-            blobs = _outside(url, scratch)
+    with backend(settings).files(settings, settings.staging_dir) as (blobs, place):
+        if settings.blob_url:
+            blobs = _outside(settings.blob_url, settings.staging_dir)
         with place() as outside:
             (_bind if to_write else _is_new)(outside, blobs)
         yield blobs

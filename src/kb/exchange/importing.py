@@ -30,10 +30,9 @@ from kb.lexical.language import guessed
 from kb.repair.named_model import open_named_model
 from kb.running_engine import lock_path
 from kb.settings import Settings
-from kb.store.database_file import database_lock, database_path
 from kb.store.default_space import refusal
-from kb.store.engine_lock import sole_user
-from kb.store.open import open_alone, space_in_use
+from kb.store.engine_lock import database_lock, sole_user
+from kb.store.open import backend
 from kb.store.row_mapping import iso
 from kb.store.rows import Content, VectorSpace
 from kb.store.sql import export_tables
@@ -68,12 +67,11 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
     """
     export = ExportFolder(folder)
     export.check()
-    url = settings.database_url
     with _locked(settings):
         embedder, space = _space(settings, export)
         with (
-            open_alone(url, settings.data_dir, space) as store,
-            blobs_apart(url, settings.blob_url, settings.files_dir.parent, to_write=True) as blobs,
+            backend(settings).opened_alone(settings, space) as store,
+            blobs_apart(settings, to_write=True) as blobs,
         ):
             originals = Originals(blobs, keep=settings.keep_files)
             if (present := _beginning(store, export)) is not None:
@@ -91,7 +89,7 @@ def _locked(settings: Settings) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(sole_user(lock_path(settings.data_dir)))
         if not settings.store_kind.is_shared:
-            path = database_path(settings.database_url, settings.data_dir)
+            path = settings.database_path
             make_folder(path.parent, "KB_DATA_DIR")
             stack.enter_context(sole_user(database_lock(path)))
         complete_restore(settings)
@@ -103,7 +101,7 @@ def _locked(settings: Settings) -> Iterator[None]:
 def _space(settings: Settings, export: ExportFolder) -> tuple[Embedder | None, VectorSpace]:
     """Return the model for the vectors and its space; no model if the export has vectors that the database accepts."""
     recorded = export.about.vector_space
-    if export.has_vectors and recorded and space_in_use(settings.database_url, settings.data_dir) in (None, recorded):
+    if export.has_vectors and recorded and backend(settings).space_in_use(settings) in (None, recorded):
         return None, recorded
     embedder, _ = open_named_model(settings)
     return embedder, VectorSpace.of(embedder.spec, settings.model_dir)

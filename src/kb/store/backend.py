@@ -1,7 +1,4 @@
-"""What the module of a kind of databases has (`kb.api.stores.StoreKind.backend`): functions of these names.
-
-Each gets the URL from the settings, which is empty for the database in the data folder.
-"""
+"""What the module of a kind of databases has (`kb.api.stores.StoreKind.backend`): functions of these names."""
 
 from __future__ import annotations
 
@@ -11,8 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from kb.blobs.protocol import Blobs
+from kb.settings import Settings
 from kb.store.protocol import Keys, Store, Transaction
-from kb.store.rows import Retention, VectorSpace
+from kb.store.rows import VectorSpace
 from kb.store.sql.documents import Documents
 from kb.store.sql.export_tables import Transfer
 
@@ -66,31 +64,32 @@ class SharedStore(MovedStore, Protocol):
 
 class Backend(Protocol):
     def opened(
-        self, url: str, data_dir: Path, space: VectorSpace, words_limit: int, retention: Retention, read_url: str | None
+        self, settings: Settings, space: VectorSpace, read_url: str | None
     ) -> AbstractContextManager[MovedStore]:
-        """Open a store for an engine. Raises as `kb.store.open.open_store`."""
+        """Open the store for an engine, with replicas at `read_url`. Raises as `kb.store.open.open_store`."""
 
-    def opened_alone(self, url: str, data_dir: Path, space: VectorSpace) -> AbstractContextManager[MovedStore]:
-        """Open a store that no engine uses, for an import.
+    def opened_alone(self, settings: Settings, space: VectorSpace) -> AbstractContextManager[MovedStore]:
+        """Open the store for an import, which has the locks of the data folder and of a database file.
 
         Raises:
             StoreError: the database cannot be opened, holds vectors of another space, or an engine uses it.
         """
 
-    def moment(self, url: str, data_dir: Path) -> AbstractContextManager[MovedTransaction]:
-        """Open a snapshot. With a database file, nothing else may use the file.
+    def space_in_use(self, settings: Settings) -> VectorSpace | None:
+        """Return the space of a database's vectors; None if it has no vectors or cannot be read."""
+
+    def moment(self, settings: Settings) -> AbstractContextManager[MovedTransaction]:
+        """Open a snapshot of a shared database, which later writes do not change.
 
         Raises:
             StoreError: the database cannot be read.
         """
 
-    def space_in_use(self, url: str, data_dir: Path) -> VectorSpace | None:
-        """Return the space of a database's vectors; None if it has no vectors or cannot be read."""
-
     def files(
-        self, url: str, scratch: Path
+        self, settings: Settings, scratch: Path
     ) -> AbstractContextManager[tuple[Blobs, Callable[[], AbstractContextManager[BlobPlace]]]]:
-        """Open the files in a database that no engine needs to have open, and lend the record of where files are.
+        """Open the files in a shared database without an engine, and lend the record of where files are.
 
-        kb calls it only if the kind is shared.
+        Raises:
+            StoreError: the database cannot be used.
         """

@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from typing import cast
 
 from kb.api.errors import SettingError
-from kb.api.stores import SETTING, store_kind
-from kb.store.backend import Backend, MovedStore, MovedTransaction
+from kb.api.stores import SETTING
+from kb.settings import Settings
+from kb.store.backend import Backend
 from kb.store.link_backfill import LinkBackfill
 from kb.store.protocol import Store
-from kb.store.rows import Retention, VectorSpace
+from kb.store.rows import VectorSpace
 
 
 @contextmanager
-def open_store(
-    url: str | None,
-    data_dir: Path,
-    space: VectorSpace,
-    words_limit: int,
-    retention: Retention,
-    read_url: str | None = None,
-) -> Iterator[Store]:
-    """Open the store at `url`, or else `kb.db` in the data folder.
+def open_store(settings: Settings, space: VectorSpace, read_url: str | None = None) -> Iterator[Store]:
+    """Open the store that the settings name.
 
     Args:
-        url: the URL of the database, if it is not in the data folder.
-        data_dir: the data folder.
+        settings: the settings.
         space: the space of the vectors.
-        words_limit: the most bytes of memory for the words.
-        retention: the limits of the history, the bin and the audit log.
         read_url: the URL of replicas of a shared database.
 
     Raises:
@@ -40,48 +30,20 @@ def open_store(
         StoreError: the database cannot be opened, is incomplete, has vectors of another space, or is open in another
             engine.
     """
-    with backend(url).opened(url or "", data_dir, space, words_limit, retention, read_url) as store:
+    with backend(settings).opened(settings, space, read_url) as store:
         with store.read() as tx:
             tx.transfer.check_whole()
         with LinkBackfill(store):
             yield store
 
 
-def space_in_use(url: str | None, data_dir: Path) -> VectorSpace | None:
-    """Return the space of a database's vectors; None if it has no vectors or cannot be read.
-
-    Raises:
-        SettingError: no backend supports the URL.
-    """
-    return backend(url).space_in_use(url or "", data_dir)
-
-
-def open_moment(url: str | None, data_dir: Path) -> AbstractContextManager[MovedTransaction]:
-    """Return a snapshot of the database at `url`, or in the folder. Nothing else may use a database in a file.
-
-    Raises:
-        StoreError: the database cannot be read.
-    """
-    return backend(url).moment(url or "", data_dir)
-
-
-def open_alone(url: str | None, data_dir: Path, space: VectorSpace) -> AbstractContextManager[MovedStore]:
-    """Return the store at `url`, or in the data folder, for a caller with the locks of the database and the folder.
-
-    Raises:
-        SettingError: no backend supports the URL.
-        StoreError: the database cannot be opened, holds vectors of another space, or an engine uses it.
-    """
-    return backend(url).opened_alone(url or "", data_dir, space)
-
-
-def backend(url: str | None) -> Backend:
-    """Return the module that opens the database at `url`.
+def backend(settings: Settings) -> Backend:
+    """Return the module that opens the database.
 
     Raises:
         SettingError: no backend supports the URL, or a package that it needs is not installed.
     """
-    kind = store_kind(url)
+    kind = settings.store_kind
     try:
         return cast("Backend", import_module(kind.backend))
     except ModuleNotFoundError as error:

@@ -19,10 +19,4 @@ def identify(url: str) -> str:
     return f"{address}?{'&'.join(where)}" if where else address
 
 
-POSTGRES: Final = StoreKind(
-    title="PostgreSQL",
-    backend="kb.store.postgres.opening",
-    install="kb-local[postgres]",
-    own_tools="pg_dump",
-    identify=identify,
-)
+POSTGRES: Final = StoreKind("PostgreSQL", "kb.store.postgres.opening", "kb-local[postgres]", "pg_dump", identify)

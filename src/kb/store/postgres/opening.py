@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg
 
 from kb.api.errors import StoreError
+from kb.settings import Settings
 from kb.store.postgres.blobs import BlobPlace, PostgresBlobs
 from kb.store.postgres.connection import READ, Connection
 from kb.store.postgres.error_translation import first_line
@@ -24,26 +25,25 @@ KEPT = "LOCK TABLE kb.vectors_a, kb.vectors_b IN ACCESS SHARE MODE"
 """Runs before the snapshot begins, because vectors that 'kb reembed' deletes vanish from every snapshot at once."""
 
 
-def opened(
-    url: str, data_dir: Path, space: VectorSpace, words_limit: int, retention: Retention, read_url: str | None
-) -> AbstractContextManager[PostgresStore]:
-    return closing(PostgresStore(url, space, retention, read_url))
+def opened(settings: Settings, space: VectorSpace, read_url: str | None) -> AbstractContextManager[PostgresStore]:
+    return closing(PostgresStore(str(settings.database_url), space, Retention.of(settings), read_url))
 
 
-def opened_alone(url: str, data_dir: Path, space: VectorSpace) -> AbstractContextManager[PostgresStore]:
+def opened_alone(settings: Settings, space: VectorSpace) -> AbstractContextManager[PostgresStore]:
+    url = str(settings.database_url)
     refuse_engines(url)
     return closing(PostgresStore(url, space))
 
 
 @contextmanager
-def moment(url: str, data_dir: Path) -> Iterator[PostgresTransaction]:
-    """Yield a snapshot of the database at `url`, which later writes do not change.
+def moment(settings: Settings) -> Iterator[PostgresTransaction]:
+    """Yield a snapshot of the database, which later writes do not change.
 
     Raises:
         SettingError: the URL is not valid.
         StoreError: the database does not exist or cannot be read.
     """
-    with _connected(url, "read the database") as connection:
+    with _connected(str(settings.database_url), "read the database") as connection:
         if connection.execute("SELECT to_regclass('kb.migrations') IS NULL").fetchone() == (True,):
             raise StoreError("The database in PostgreSQL was not created by kb. Check KB_DATABASE_URL.")
         connection.execute(READ)
@@ -56,8 +56,8 @@ def moment(url: str, data_dir: Path) -> Iterator[PostgresTransaction]:
         yield PostgresTransaction(connection, Retention(), 0)
 
 
-def space_in_use(url: str, data_dir: Path) -> VectorSpace | None:
-    with suppress(psycopg.Error), closing(connect(url)) as connection:
+def space_in_use(settings: Settings) -> VectorSpace | None:
+    with suppress(psycopg.Error), closing(connect(str(settings.database_url))) as connection:
         if connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").fetchone() == (True,):
             return read_space(connection)
     return None
@@ -76,13 +76,15 @@ def refuse_engines(url: str) -> None:
 
 
 @contextmanager
-def files(url: str, scratch: Path) -> Iterator[tuple[PostgresBlobs, Callable[[], AbstractContextManager[BlobPlace]]]]:
-    """Yield the files in the database at `url`, and a function that lends the record of where files are.
+def files(
+    settings: Settings, scratch: Path
+) -> Iterator[tuple[PostgresBlobs, Callable[[], AbstractContextManager[BlobPlace]]]]:
+    """Yield the files in the database, and a function that lends the record of where files are.
 
     Raises:
         StoreError: the database cannot be used.
     """
-    with _connected(url, "use the files") as connection:
+    with _connected(str(settings.database_url), "use the files") as connection:
 
         @contextmanager
         def place() -> Iterator[BlobPlace]:

@@ -12,8 +12,8 @@ import apsw
 from kb.api.errors import StoreError
 from kb.api.stores import SETTING
 from kb.filesystem import is_exposed, make_folder
-from kb.store.database_file import database_lock, database_path
-from kb.store.engine_lock import sole_user
+from kb.settings import Settings
+from kb.store.engine_lock import database_lock, sole_user
 from kb.store.rows import Retention, VectorSpace
 from kb.store.sqlite.connection import connect, write_transaction
 from kb.store.sqlite.schema import SCHEMA_VERSION
@@ -30,27 +30,25 @@ START_SECONDS = 3
 
 
 @contextmanager
-def opened(
-    url: str, data_dir: Path, space: VectorSpace, words_limit: int, retention: Retention, read_url: str | None = None
-) -> Iterator[SqliteStore]:
-    path = database_path(url, data_dir)
+def opened(settings: Settings, space: VectorSpace, read_url: str | None = None) -> Iterator[SqliteStore]:
+    path, words_limit = settings.database_path, settings.words_memory_mb << 20
     make_folder(path.parent, SETTING)
     if path.exists() and is_exposed(path):
         logger.warning("other accounts can read the database; run 'chmod go= %s %s-wal %s-shm'", path, path, path)
     with (
         sole_user(database_lock(path)),
-        closing(SqliteStore(path, space, words_limit, retention=retention)) as store,
+        closing(SqliteStore(path, space, words_limit, retention=Retention.of(settings))) as store,
         Upkeep(store, delay=START_SECONDS),
     ):
         yield store
 
 
-def opened_alone(url: str, data_dir: Path, space: VectorSpace) -> AbstractContextManager[SqliteStore]:
-    return closing(SqliteStore(database_path(url, data_dir), space))
+def opened_alone(settings: Settings, space: VectorSpace) -> AbstractContextManager[SqliteStore]:
+    return closing(SqliteStore(settings.database_path, space))
 
 
-def space_in_use(url: str, data_dir: Path) -> VectorSpace | None:
-    file, flags = str(database_path(url, data_dir)), apsw.SQLITE_OPEN_READWRITE
+def space_in_use(settings: Settings) -> VectorSpace | None:
+    file, flags = str(settings.database_path), apsw.SQLITE_OPEN_READWRITE
     with suppress(apsw.Error), closing(apsw.Connection(file, flags=flags)) as connection:
         if connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
             return read_space(connection)
@@ -58,13 +56,12 @@ def space_in_use(url: str, data_dir: Path) -> VectorSpace | None:
 
 
 @contextmanager
-def moment(url: str, data_dir: Path) -> Iterator[SqliteTransaction]:
+def moment(path: Path) -> Iterator[SqliteTransaction]:
     """Open a database, index it again if an older kb did, and yield a transaction. No other program may use it.
 
     Raises:
         StoreError: the database cannot be read, or has another version.
     """
-    path = database_path(url, data_dir)
     try:
         with closing(connect(path)) as connection:
             if connection.pragma("user_version") != SCHEMA_VERSION:
