@@ -25,7 +25,7 @@ BROKEN = {
     "broken": ("import nothing_of_that_name", "KB_DATABASE_URL: broken:KIND fails with ModuleNotFoundError: No module named 'nothing_of_that_name'"),
     "ends": ("import sys; sys.exit('bye')", "KB_DATABASE_URL: ends:KIND fails with SystemExit: bye"),
     "without": ("", "KB_DATABASE_URL: without:KIND fails with AttributeError: module 'without' has no attribute 'KIND'"),
-    "other": ("KIND = 'other'", "KB_DATABASE_URL: other:KIND fails with TypeError: 'other' is no StoreKind"),
+    "other": ("KIND = 'other'", "KB_DATABASE_URL: other:KIND fails with TypeError: 'other' is not a StoreKind"),
 }  # fmt: skip
 
 

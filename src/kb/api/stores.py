@@ -25,7 +25,7 @@ class StoreKind:
         title: its name for people.
         backend: the full name of the module that opens such databases (`kb.store.backend.Backend`), imported when
             first needed.
-        install: what people install for it, such as `kb-local[postgres]`.
+        install: the package that people install for it, such as `kb-local[postgres]`.
         own_tools: the programs that back up such a database. Empty if each is an SQLite file at SCHEME:///PATH, for one
             engine: kb locks, checks, repairs and backs up these itself.
         identify: returns the part of a URL that identifies the database, without passwords and options.
@@ -76,7 +76,7 @@ def _installed(scheme: str) -> StoreKind | None:
     for entry in sorted(entry_points(group=GROUP, name=scheme), key=lambda entry: not entry.value.startswith("kb.")):
         try:
             if not isinstance(kind := entry.load(), StoreKind):
-                raise TypeError(f"{kind!r} is no StoreKind")
+                raise TypeError(f"{kind!r} is not a StoreKind")
         except (Exception, SystemExit) as error:
             raise SettingError(f"{SETTING}: {entry.value} fails with {type(error).__name__}: {error}") from error
         return kind

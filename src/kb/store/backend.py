@@ -1,4 +1,4 @@
-"""What the module of a kind of databases has (`kb.api.stores.StoreKind.backend`): functions of these names."""
+"""The functions of a module that opens a kind of databases (`kb.api.stores.StoreKind.backend`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MovedStore(Store, Protocol):
 
 
 class BlobPlace(Protocol):
-    """The database's record of where uploaded files are. Nobody else can change it meanwhile."""
+    """The database's record of where uploaded files are. Until the block ends, nobody else can change it."""
 
     id: str
     """The id of the database."""

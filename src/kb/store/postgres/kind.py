@@ -1,4 +1,4 @@
-"""What kb knows of PostgreSQL before it opens a database, and without the driver."""
+"""PostgreSQL as a kind of databases. This module works without the driver."""
 
 from __future__ import annotations
 
