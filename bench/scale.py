@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from bench.corpus import SHARES, load_sentences, queries
 from bench.databases import STORES
 from bench.serving import Server, launched, open_model
-from kb.store.open import START_SECONDS
+from kb.store.sqlite.opening import START_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -29,7 +29,6 @@ from kb.repair.doctor import check_data, repair, repair_files
 from kb.repair.reindex import reindex
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
-from kb.store.open import database_path
 from kb.store.rows import Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
 from tests.support.blobs import kept_at
@@ -50,7 +49,7 @@ class Data:
         self.originals = Originals(FolderBlobs(self.settings.files_dir.parent), keep=True)
 
     def open(self):
-        path = database_path(self.settings.database_url, self.settings.data_dir)
+        path = self.settings.database_path
         path.parent.mkdir(exist_ok=True)
         return closing(SqliteStore(path, space(DIMENSIONS)))
 

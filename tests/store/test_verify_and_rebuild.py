@@ -17,8 +17,7 @@ from kb.ingest.draft import draft_note, embed_draft
 from kb.repair.doctor import check_data
 from kb.repair.reindex import reindex
 from kb.settings import Settings
-from kb.store.engine_lock import sole_user
-from kb.store.open import database_lock
+from kb.store.engine_lock import database_lock, sole_user
 from kb.store.rows import NOBODY
 from kb.store.sqlite.backup import Snapshot
 from kb.store.sqlite.rebuild import rebuild

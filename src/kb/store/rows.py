@@ -20,6 +20,7 @@ from kb.api.rights import Caller, Limit, Right
 from kb.clock import shown
 from kb.embed.protocol import ModelSpec
 from kb.lexical.document_names import file_stem, folded_names, parse_aliases
+from kb.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,6 +493,11 @@ class Retention:
     bin_days: int = 30
     audit_days: int = 365
     audit_lines: int = 1_000_000
+
+    @classmethod
+    def of(cls, settings: Settings) -> Retention:
+        days = {"bin_days": settings.bin_days, "audit_days": settings.audit_days}
+        return cls(history_days=settings.history_days, history_size=settings.history_mb << 20, **days)
 
 
 @dataclass(frozen=True, slots=True)
