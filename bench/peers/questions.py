@@ -24,7 +24,7 @@ from bench.collection import collection
 from bench.peers import basic_memory, kb, server_memory
 from bench.peers.embeddings import embeddings_served
 from bench.tokens import count
-from kb.lexical.function_words import STOP_WORDS
+from kb.index.words.function_words import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
