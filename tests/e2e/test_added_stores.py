@@ -11,7 +11,7 @@ import pytest
 
 from kb.api import stores
 from kb.api.errors import SettingError
-from kb.api.stores import GROUP, store_kind
+from kb.api.store_kinds import GROUP, store_kind
 from kb.backup.make import back_up
 from kb.settings import Settings
 from kb.store.open import backend
@@ -20,7 +20,7 @@ from tests.docs.blocks import blocks
 
 pytestmark = pytest.mark.sqlite
 PAGE = ROOT / "docs/add-a-store.md"
-KIND = "from kb.api.stores import StoreKind\nKIND = StoreKind('Boxes', {})\n"
+KIND = "from kb.api.store_kinds import StoreKind\nKIND = StoreKind('Boxes', {})\n"
 BROKEN = {
     "broken": ("import nothing_of_that_name", "KB_DATABASE_URL: broken:KIND fails with ModuleNotFoundError: No module named 'nothing_of_that_name'"),
     "ends": ("import sys; sys.exit('bye')", "KB_DATABASE_URL: ends:KIND fails with SystemExit: bye"),
