@@ -9,7 +9,7 @@ import tomllib
 import httpx2
 import pytest
 
-from kb.api import stores
+from kb.api import store_kinds
 from kb.api.errors import SettingError
 from kb.api.store_kinds import GROUP, store_kind
 from kb.backup.make import back_up
@@ -111,5 +111,5 @@ def test_no_package_replaces_a_store_of_kb(installed):
 
 @pytest.mark.parametrize("url", [None, "sqlite:////srv/kb.db"])
 def test_a_start_with_sqlite_searches_for_no_packages(url, monkeypatch):
-    monkeypatch.setattr(stores, "entry_points", None)
-    assert store_kind(url) == stores.SQLITE
+    monkeypatch.setattr(store_kinds, "entry_points", None)
+    assert store_kind(url) == store_kinds.SQLITE
