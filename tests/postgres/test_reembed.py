@@ -19,6 +19,7 @@ from kb.client.client import EngineClient
 from kb.embed.artifact import WEIGHTS, load_model, save_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.chunk import Chunker
+from kb.settings import Settings
 from kb.store.postgres import reembed_vectors
 from kb.store.postgres.opening import moment
 from kb.store.postgres.store import PostgresStore
@@ -121,7 +122,7 @@ def test_while_a_database_is_exported_who_begins_is_refused_and_nobody_waits_for
 
     with engine(url) as store, engine(url) as other, ThreadPoolExecutor() as pool:
         fill(store, 1)
-        with moment(url):
+        with moment(Settings(database_url=url)):
             refusal = pool.submit(refused_to_begin, store)
             eventually("it wants the vectors for itself", lambda: is_waiting_for_vectors(url))
             meanwhile = [pool.submit(do, other) for do in (write, count)]
