@@ -235,10 +235,11 @@ bench: .venv-reference/stamp
 	.venv-reference/bin/python -m bench.mcp
 
 # Searches over 1,000, 10,000 and 100,000 passages, or SIZES="1000 1000000". FOLDER keeps the databases. The run updates the
-# table and the plot in docs/benchmarks.md.
+# figures of the docs and the plot.
 bench-scale: .venv/dev.stamp
-	$(BIN)/python -m bench.scale $(if $(FOLDER),--folder $(FOLDER)) --json scale.json $(SIZES)
-	$(BIN)/python -m bench.scale_report scale.json
+	$(BIN)/python -m bench.scale $(if $(FOLDER),--folder $(FOLDER)) --json bench/found/scale.json $(SIZES)
+	$(BIN)/python -m bench.scale_report bench/found/scale.json docs/scale.svg
+	$(BIN)/python -m bench.report
 
 # CPU time, memory, disk and tokens of this tree and of another commit: make bench-against REF=main. FOLDER keeps the
 # databases, which take minutes; SIZE=10000 is a quick look.

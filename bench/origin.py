@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shlex
@@ -48,3 +49,8 @@ def processor() -> str:
     lines = facts.read_text().splitlines() if facts.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor()
+
+
+def save(file: Path, figures: object, **facts: object) -> None:
+    """Write figures with their origin, as `bench.report` reads them from bench/found."""
+    file.write_text(json.dumps(origin() | facts | {"figures": figures}, indent=1, ensure_ascii=False) + "\n")

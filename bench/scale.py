@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.corpus import SHARES, load_sentences, queries
 from bench.databases import STORES
+from bench.origin import save
 from bench.serving import Server, launched, open_model
 from kb.store.open import START_SECONDS
 
@@ -47,6 +48,30 @@ ACTS: dict[str, dict[str, Any]] = {
     **{f"filter {share}": {"tags": [f"share {share}"]} for share in SHARES},
     "grouped": {"group_by": "document"},
 }
+ROWS: dict[str, str] = {
+    "start until ready, s": "start s",
+    "memory when ready, MB": "resident MB",
+    "memory after the test, MB": "resident after MB",
+    "disk per passage, bytes": "disk bytes a passage",
+    "database on disk, MB": "disk MB",
+    "embedding of the query, p50, ms": "embedding p50",
+    "hybrid, p50, ms": "hybrid p50",
+    "hybrid, p99, ms": "hybrid p99",
+    "keyword, p50, ms": "full text p50",
+    "semantic, p50, ms": "vectors p50",
+    "filter of 50%, p50, ms": "filter 50 % p50",
+    "filter of 10%, p50, ms": "filter 10 % p50",
+    "filter of 1%, p50, ms": "filter 1 % p50",
+    "16 clients, searches per second": "16 clients a second",
+    "16 clients, p99, ms": "16 clients p99",
+    "recall@10": "hybrid recall",
+    "recall@10, filter of 10%": "filter 10 % recall",
+    "note until found, p50, ms": "add until found p50",
+    "update, p50, ms": "update p50",
+    "delete, p50, ms": "delete p50",
+}
+"""The key of each figure that the docs may state, by the name of its row there."""
+
 MEMORY = 1e6
 IDLE = 0.02
 """Seconds of CPU time in a second that a server takes with nothing to do."""
@@ -199,6 +224,7 @@ def measure(database: Database, size: int, embedder: Embedder, texts: Sequence[s
             "resident MB": server.memory() / MEMORY,
             "peak at start MB": server.memory("VmHWM") / MEMORY,
             "disk bytes a passage": disk / size,
+            "disk MB": disk / MEMORY,
         }
         settle(server)
         figures |= searches(client, embedder, texts)
@@ -217,6 +243,14 @@ def table(found: dict[int, Figures]) -> str:
     lines = [["", *(f"{size:,}" for size in found)], ["---"] * (len(found) + 1)]
     lines += [[name, *(f"{figures[name]:,.3g}" for figures in found.values())] for name in names]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def by_row(found: dict[int, Figures]) -> dict[str, Figures]:
+    """Return the figures by row and by number of passages, as the docs have them."""
+    return {
+        row: {f"{size:,}": figures[key] for size, figures in sorted(found.items()) if key in figures}
+        for row, key in ROWS.items()
+    }
 
 
 def run(folder: Path, sizes: Iterable[int], store: str, compared: int = COMPARED) -> dict[int, Figures]:
@@ -248,7 +282,7 @@ def main() -> None:
         found = run(folder, arguments.sizes, arguments.store, arguments.compared)
     print(table(found))
     if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1))
+        save(arguments.json, by_row(found))
 
 
 if __name__ == "__main__":

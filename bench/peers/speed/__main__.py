@@ -32,7 +32,6 @@ from bench.corpus import CHUNKS, drawn, load_sentences, queries, texts_of
 from bench.peers.speed.kb import TAGGED
 from bench.peers.speed.passages import TAGS, TOP, Passages, Queries
 from bench.scale import MEMORY, Client, settle, timed
-from bench.scale_report import rounded
 from bench.serving import Server, launched, open_model
 from kb.search.query import Query, keywords
 from kb.store.rows import Filter
@@ -229,6 +228,13 @@ def table(found: dict[str, Figures]) -> str:
     lines = [["Figure", *(NAMES[name] for name in found)], ["---"] * (len(found) + 1)]
     lines += [[name, *(_cell(figures, name, key) for figures in found.values())] for name, key in ROWS.items()]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def rounded(number: float, name: str = "") -> str:
+    """Return a number with three digits, all digits before the point, or three decimals of a recall."""
+    if name.startswith("recall"):
+        return f"{number:.3f}"
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _cell(figures: Figures, name: str, key: str) -> str:
