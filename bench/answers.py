@@ -3,7 +3,7 @@
     python -m bench.answers [--json FILE] [COLLECTION...]      default: all that the docs name
 
 Recall is the share of the right documents among the results that an agent sees; a fact counts if its words are in the
-answer. The engine's own ten results show the loss. LoCoMo turns are those of conversations on which nothing was chosen.
+answer. The engine's own ten results show the loss. LoCoMo turns come from conversations on which nothing was chosen.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Answers:
 
 
 def of_collection(name: str, scopes: Iterable[str] = ()) -> tuple[list[tuple[str, dict[str, str]]], list[Asked]]:
-    """Return documents and questions, only those of some scopes if any are given."""
+    """Return documents and questions, only of some scopes if any are given."""
     wanted = collection(name)
     kept = set(scopes)
     documents = [each for each in wanted.documents.items() if not kept or each[1].get("scope") in kept]

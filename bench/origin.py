@@ -29,11 +29,12 @@ def commit() -> str:
 def origin() -> dict[str, object]:
     """Return the origin of figures that are measured now."""
     module = sys.modules["__main__"].__spec__
-    command = ["python", *(["-m", module.name.removesuffix(".__main__")] if module else sys.argv[:1]), *sys.argv[1:]]
+    program = ["-m", module.name.removesuffix(".__main__")] if module else sys.argv[:1]
+    precision = [f"KB_PRECISION={os.environ['KB_PRECISION']}"] if "KB_PRECISION" in os.environ else []
     return {
         "commit": commit(),
         "date": datetime.now(UTC).date().isoformat(),
-        "command": shlex.join(command),
+        "command": shlex.join([*precision, "python", *program, *sys.argv[1:]]),
         "machine": {
             "processor": processor(),
             "cores": os.cpu_count(),

@@ -104,7 +104,7 @@ class Page:
 
     def _numbers(self, text: str) -> list[re.Match[str]]:
         """Return the numbers outside code, links and the phrases of constants."""
-        for pattern in (UNREAD, *map(_phrase, self.constants)):
+        for pattern in (*map(_phrase, self.constants), UNREAD):
             text = pattern.sub(lambda each: "x" * len(each[0]), text)
         return list(NUMBER.finditer(text))
 
@@ -156,7 +156,7 @@ def load() -> dict[str, Figures]:
 
 
 def pages() -> Iterator[Page]:
-    """Yield the pages with figures."""
+    """Yield each page with figures."""
     found, constants = load(), tomllib.loads((FOUND / "constants.toml").read_text())
     for name in PAGES:
         yield Page(name, (ROOT / name).read_text(), found, constants.get(name, []))

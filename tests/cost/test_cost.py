@@ -23,9 +23,7 @@ def measured(tmp_path_factory, model_files):
     folder = tmp_path_factory.mktemp("cost")
     environment = {"KB_DATA_DIR": str(folder), "KB_MODEL_DIR": str(model_files.onnx.parent), "KB_PRECISION": "fp32"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "kb.store.open.START_SECONDS", 3600
-        )  # what the background thread has read would be a matter of luck
+        patch.setattr("kb.store.open.START_SECONDS", 3600)  # the words that its thread has read would depend on timing
         found = measure(folder, environment)
     if "KB_COUNTS_REASON" in os.environ:
         table = updated(read(), {name: work.counts() for name, work in found.items()}, os.environ["KB_COUNTS_REASON"])

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bench.corpus import CHUNKS, drawn, load_sentences, queries, texts_of
+from bench.origin import save
 from bench.peers.speed.kb import TAGGED
 from bench.peers.speed.passages import TAGS, TOP, Passages, Queries
 from bench.scale import MEMORY, Client, settle, timed
@@ -223,6 +224,14 @@ def _figures(times: dict[str, list[float]]) -> Figures:
     return figures
 
 
+def by_row(found: dict[str, Figures]) -> dict[str, Figures]:
+    """Return the figures by row and column of the docs."""
+    return {
+        row: {NAMES[name]: figures[key] for name, figures in found.items() if key in figures}
+        for row, key in ROWS.items()
+    }
+
+
 def table(found: dict[str, Figures]) -> str:
     """Return the figures in Markdown, a column for each engine."""
     lines = [["Figure", *(NAMES[name] for name in found)], ["---"] * (len(found) + 1)]
@@ -278,7 +287,7 @@ def main() -> None:
     if found:
         print(table(found))
     if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1))
+        save(arguments.json, by_row(found))
 
 
 if __name__ == "__main__":
