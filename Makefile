@@ -19,7 +19,7 @@ SOURCES := src tests bench packaging
 .PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   test-crash test-crash-postgres test-offline test-reference \
-  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
+  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -245,6 +245,11 @@ bench-scale: .venv/dev.stamp
 # databases, which take minutes; SIZE=10000 is a quick look.
 bench-against: .venv/dev.stamp
 	$(BIN)/python -m bench.against $(REF) $(if $(SIZE),--size $(SIZE)) $(if $(FOLDER),--folder $(FOLDER)) $(if $(JSON),--json $(JSON))
+
+# The figures of README.md and the docs, and their chart, from the files in bench/found.
+figures: .venv/dev.stamp
+	$(BIN)/python -m bench.report
+	$(BIN)/python -m bench.quality_report
 
 # Several engines with one PostgreSQL.
 bench-engines: .venv/dev.stamp

@@ -163,7 +163,7 @@ def pages() -> Iterator[Page]:
 
 
 def main() -> int:
-    """Write the pages; 1 if a number comes from no file."""
+    """Write the figures; 1 if a number comes from no file."""
     complaints = []
     for page in pages():
         (ROOT / page.name).write_text(page.rendered())
