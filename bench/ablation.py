@@ -22,8 +22,7 @@ from bench.quality import TITLES
 from bench.serving import add_all, running, serving
 from bench.without import INGREDIENTS
 from kb.client.client import EngineClient
-from kb_cli.evaluation.measures import Measures, mean
-from kb_cli.evaluation.run import MODES, ask
+from kb_cli.evaluation import MODES, Measures, ask, mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import statistics
 from contextlib import ExitStack
@@ -24,7 +25,7 @@ from fastmcp import Client as Agent
 
 from bench.builds import Build, other_build, this_build
 from bench.corpus import load_sentences, queries
-from bench.origin import ROOT, save
+from bench.origin import ROOT, origin
 from bench.scale import MEMORY, Client, settle
 from bench.serving import Server, launched, open_model
 from bench.tokens import count
@@ -196,13 +197,16 @@ def main() -> None:
     if not sentences.exists():
         load_sentences(open_model(folder), sentences)
     builds = this_build(folder), other_build(arguments.reference, folder)
+    begun = origin()
     ours, other = measure(builds, arguments.size, arguments.rounds, sentences, precision)
     figures, answers = compared(ours, other), shared(ours, other)
     print(table(figures, [build.commit for build in builds]))
     print("shared results: " + ", ".join(f"{mode} {share:.3f}" for mode, share in answers.items()))
     if arguments.json:
         facts = {"against": builds[1].commit, "passages": arguments.size, "precision": precision}
-        save(arguments.json, figures, **facts, shared=answers)
+        arguments.json.write_text(
+            json.dumps(begun | facts | {"figures": figures, "shared results": answers}, indent=1) + "\n"
+        )
 
 
 if __name__ == "__main__":

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     """A command and its settings."""
 
 WRITERS: Final = ("src/kb/store", "src/kb/lexical", "src/kb/vectors", "bench/corpus.py")
-"""The sources that decide the content of a filled database."""
+"""The sources of a filled database."""
 
 CONVERTERS: Final = ("src/kb/embed",)
-"""The sources that decide the content of a converted model."""
+"""The sources of a converted model."""
 
 FILL: Final = """
 import sys

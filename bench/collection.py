@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kb.lexical.function_words import STOP_WORDS
-from kb_cli.evaluation.questions import Question
+from kb_cli.evaluation import Question
 
 if TYPE_CHECKING:
     from collections.abc import Callable

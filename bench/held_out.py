@@ -19,7 +19,7 @@ from bench.ablation import asked, filled
 from bench.collection import collection
 from bench.serving import running, serving
 from bench.without import WEIGHTS
-from kb_cli.evaluation.measures import mean
+from kb_cli.evaluation import mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -35,15 +35,14 @@ from kb.settings import Settings
 from kb.store.rows import Filter, VectorSpace
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import FollowingPool, Instruments
-from kb_cli.evaluation.measures import RECALL_DEPTH, Measures, mean
-from kb_cli.evaluation.run import ranked_grades
+from kb_cli.evaluation import RECALL_DEPTH, Measures, mean, ranked_grades
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from kb_cli.evaluation.questions import Question
+    from kb_cli.evaluation import Question
 
     Embed = Callable[[list[str]], NDArray[np.float32]]
 

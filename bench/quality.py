@@ -22,8 +22,7 @@ from bench.collection import Collection, collection
 from bench.origin import save
 from bench.serving import add_all, serving
 from kb.client.client import EngineClient
-from kb_cli.evaluation.measures import Mean, mean
-from kb_cli.evaluation.run import ask
+from kb_cli.evaluation import Mean, ask, mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

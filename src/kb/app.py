@@ -32,8 +32,8 @@ from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
 from kb.asgi.request import RequestMiddleware, VersionMiddleware, request_seconds
 from kb.asgi.subapps import AppContext
 from kb.core import Core, check_settings, start, start_worker
-from kb.ingest.draft import DOC_TYPES
-from kb.maintenance.live_settings import LiveSettings
+from kb.formats.registry import DOC_TYPES
+from kb.live_settings import LiveSettings
 from kb.routes import (
     document_map,
     documents,

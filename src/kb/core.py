@@ -15,29 +15,29 @@ from kb import __version__, clock
 from kb.access.keyring import FILE, Keyring, take_in
 from kb.api.errors import FilesUnavailable, ModelError, SettingError
 from kb.api.fields import MAX_TAGS
+from kb.backup.schedule import BackupSchedule
+from kb.backup.swap import complete_restore
 from kb.documents.blob_place import bring_in, open_blobs
 from kb.documents.disk_use import DiskUse, kept_sizes, sizes
 from kb.documents.originals import Originals, queue_unread
 from kb.documents.page_pictures import PagePictures
 from kb.embed.protocol import Embedder
 from kb.filesystem import make_folder
+from kb.formats.registry import DOC_TYPES
+from kb.gauges import Gauges
+from kb.inbox import Inbox
 from kb.ingest.active_model import ActiveModel, open_model_for
-from kb.ingest.draft import DOC_TYPES
 from kb.ingest.note_vectors import NoteVectors
 from kb.ingest.stop_signal import StopSignal
-from kb.maintenance.backup_schedule import BackupSchedule
-from kb.maintenance.gauges import Gauges
-from kb.maintenance.inbox import Inbox
-from kb.maintenance.live_settings import LiveSettings, Part, check_backup_folder, check_inbox_folder
-from kb.maintenance.named_model import open_named_model
-from kb.maintenance.restore_swap import complete_restore
-from kb.maintenance.tasks import MaintenanceTasks
+from kb.live_settings import LiveSettings, Part, check_backup_folder, check_inbox_folder
 from kb.notes_folder.folder import NotesFolder
 from kb.notes_folder.parts import FolderParts
 from kb.parser.drop_privileges import forbid_inspection
 from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors, check_languages
 from kb.parser.sandbox import Limits
+from kb.repair.named_model import open_named_model
+from kb.repair.tasks import MaintenanceTasks
 from kb.routes.admission import Admission
 from kb.routes.dependencies import Services
 from kb.running_engine import lock_path
@@ -337,7 +337,6 @@ def parser_limits(settings: Settings) -> Limits:
     return Limits(
         seconds=settings.parse_seconds,
         memory_mb=settings.parse_memory_mb,
-        pages=settings.parse_pages,
         index_ratio=settings.index_ratio,
         own_tags=MAX_TAGS if settings.own_tags else 0,
     )

@@ -160,7 +160,6 @@ class Settings(EngineAccess):
         max_upload_mb: the largest request body, in MiB.
         parse_seconds: the time limit for reading one file, in seconds.
         parse_memory_mb: the memory limit for reading one file, in MiB.
-        parse_pages: the maximum number of pages of one file.
         extractors: programs for files that kb cannot read itself, such as pictures: `TYPE=COMMAND` or `TYPE=ADDRESS`,
             separated by semicolons.
         extractors_unconfined: run extractors even if this system, unlike Linux, cannot keep them from your files.
@@ -202,7 +201,6 @@ class Settings(EngineAccess):
     max_upload_mb: Annotated[int, Field(ge=1)] = 512
     parse_seconds: Annotated[float, Field(gt=0)] = 120
     parse_memory_mb: Annotated[int, Field(ge=64)] = 2048
-    parse_pages: Annotated[int, Field(ge=1)] = 5000
     extractors: str = ""
     extractors_unconfined: bool = False
     extract_seconds: Annotated[float, Field(gt=0)] = 600

@@ -18,7 +18,6 @@ if sys.platform != "win32":
 
 if TYPE_CHECKING:
     import asyncio
-    import socket
 
     from uvicorn._types import ASGI3Application
 
@@ -68,7 +67,6 @@ class Connections:
         return True
 
     def forget(self, connection: HttpProtocol) -> None:
-        """Remove a closed connection."""
         self.owing.pop(connection, None)
         self.sending.discard(connection)
         self.lagging.pop(connection, None)
@@ -112,7 +110,6 @@ class HttpProtocol(HttpToolsProtocol):
         self._all.owing[self] = self.loop.time()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Part of asyncio's protocol."""
         self._all.forget(self)
         super().connection_lost(exc)
 
@@ -162,12 +159,10 @@ class HttpProtocol(HttpToolsProtocol):
             self._all.owing[self] = self.loop.time()
 
     def pause_writing(self) -> None:
-        """Part of asyncio's protocol."""
         self._note_lag()
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """Part of asyncio's protocol."""
         self._all.lagging.pop(self, None)
         super().resume_writing()
 
@@ -190,7 +185,14 @@ class HttpProtocol(HttpToolsProtocol):
 
     def unsent(self) -> int:
         """Return the number of bytes that the client has not read, including megabytes in the system's buffer."""
-        return self.transport.get_write_buffer_size() + _held(self.transport.get_extra_info("socket"))
+        here = self.transport.get_write_buffer_size()
+        if sys.platform == "win32":
+            return here
+        descriptor = self.transport.get_extra_info("socket").fileno()
+        try:
+            return here + int.from_bytes(ioctl(descriptor, TIOCOUTQ, bytes(4)), sys.byteorder)
+        except (OSError, ValueError):  # it is closed
+            return here
 
     def _refuse(self, error: KbError) -> None:
         """Respond to an incomplete request, unless another response has begun."""
@@ -212,13 +214,3 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _unsupported_upgrade_warning(self) -> None:
         """Suppress uvicorn's advice to install a package that is omitted on purpose."""
-
-
-def _held(connection: socket.socket) -> int:
-    """Return the number of bytes that the system buffers for a client; 0 if unknown."""
-    if sys.platform == "win32":
-        return 0
-    try:
-        return int.from_bytes(ioctl(connection.fileno(), TIOCOUTQ, bytes(4)), sys.byteorder)
-    except (OSError, ValueError):  # it is closed
-        return 0

@@ -1,7 +1,5 @@
 """The program `kb`: its commands and their exit codes."""
 
-from __future__ import annotations
-
 import gc
 import io
 import os
@@ -22,7 +20,7 @@ from kb_cli.runtime import exit_codes
 from kb_cli.runtime.config import selected_profile
 from kb_cli.runtime.convert import build_command
 from kb_cli.runtime.error_wording import rephrase
-from kb_cli.runtime.options import Profile, nearest
+from kb_cli.runtime.options import Profile, nearest, option
 from kb_cli.runtime.output import print_error, print_line
 
 LONG_OPTION: Final = re.compile(r"--[a-z][a-z-]*(=\S*)?")
@@ -35,11 +33,11 @@ COMMAND_GROUPS: Final = {
         "updatenote": "kb_cli.commands.updatenote:updatenote",
         "notes": "kb_cli.commands.notes:notes",
         "search": "kb_cli.commands.search:search",
-        "similar": "kb_cli.commands.similar:similar",
+        "similar": "kb_cli.commands.search:similar",
         "duplicates": "kb_cli.commands.duplicates:duplicates",
         "links": "kb_cli.commands.links:links",
         "get": "kb_cli.commands.get:get",
-        "open": "kb_cli.commands.open:open_",
+        "open": "kb_cli.commands.get:open_",
         "list": "kb_cli.commands.list:list_",
         "tags": "kb_cli.commands.tags:tags",
         "tag": "kb_cli.commands.tags:tag",
@@ -49,7 +47,7 @@ COMMAND_GROUPS: Final = {
     "History": {
         "history": "kb_cli.commands.history:history",
         "revert": "kb_cli.commands.history:revert",
-        "restore": "kb_cli.commands.restore:restore",
+        "restore": "kb_cli.commands.bin:restore",
         "bin": "kb_cli.commands.bin:bin_",
         "undo": "kb_cli.commands.undo:undo",
         "audit": "kb_cli.commands.keys:audit",
@@ -59,9 +57,9 @@ COMMAND_GROUPS: Final = {
         "service": "kb_cli.commands.service:service",
         "worker": "kb_cli.commands.serve:worker",
         "status": "kb_cli.commands.status:status",
-        "stats": "kb_cli.commands.stats:stats",
+        "stats": "kb_cli.commands.status:stats",
         "config": "kb_cli.commands.config:config",
-        "device": "kb_cli.commands.device:device",
+        "device": "kb_cli.commands.model:device",
     },
     "Agents": {
         "mcp": "kb_cli.commands.mcp:mcp",
@@ -70,9 +68,9 @@ COMMAND_GROUPS: Final = {
     "Data and repair": {
         "backup": "kb_cli.commands.backup:backup",
         "export": "kb_cli.commands.export:export",
-        "import": "kb_cli.commands.import_:import_",
+        "import": "kb_cli.commands.export:import_",
         "doctor": "kb_cli.commands.doctor:doctor",
-        "reindex": "kb_cli.commands.reindex:reindex",
+        "reindex": "kb_cli.commands.doctor:reindex",
         "reembed": "kb_cli.commands.reembed:reembed",
         "model": "kb_cli.commands.model:model",
         "eval": "kb_cli.commands.eval:eval_",
@@ -80,7 +78,7 @@ COMMAND_GROUPS: Final = {
     "For programs": {
         "stdio": "kb_cli.commands.stdio:stdio",
         "hook": "kb_cli.commands.hook:hook",
-        "healthcheck": "kb_cli.commands.healthcheck:healthcheck",
+        "healthcheck": "kb_cli.commands.serve:healthcheck",
     },
 }
 """The commands under the headings of the help, each with its function."""
@@ -139,11 +137,7 @@ class TextCommand(TyperCommand):
     ignore_unknown_options = True
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the base's type is not public
-        """Parse the arguments.
-
-        Raises:
-            UsageError: a word looks like a misspelt option.
-        """
+        """Parse the arguments."""
         options = {"--help", "-h"}.union(*(parameter.opts for parameter in self.params))
         for word in () if ctx.resilient_parsing else takewhile(lambda word: word != "--", args):
             if LONG_OPTION.fullmatch(word) and word.partition("=")[0] not in options:
@@ -173,11 +167,7 @@ class RootGroup(TyperGroup):
                 )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - the base's types are not public
-        """Return the command that the arguments name.
-
-        Raises:
-            UsageError: it does not exist; for a command of an earlier build, the message names the replacement.
-        """
+        """Return the command that the arguments name."""
         if hint := REMOVED.get(args[0]):
             raise exit_codes.UsageError(f"'kb {args[0]}' no longer exists. {hint}")
         return super().resolve_command(ctx, args)
@@ -198,16 +188,10 @@ def read_examples(name: str) -> str:
     return f"\b\nExamples:\n{lines}"
 
 
-app = typer.Typer(
-    cls=RootGroup,
-    help=HELP,
-    epilog=EPILOG,
-    rich_markup_mode=None,
-)
+app = typer.Typer(cls=RootGroup, help=HELP, epilog=EPILOG, rich_markup_mode=None)
 
 
 def print_version(value: bool) -> None:
-    """Print the version and exit."""
     if value:
         print_line(f"kb {__version__}")
         raise typer.Exit
@@ -216,11 +200,10 @@ def print_version(value: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", "-V", callback=print_version, is_eager=True, help="Print the version.")
+        bool, option("--version -V", "Print the version.", callback=print_version, is_eager=True)
     ] = False,
     profile: Profile = None,
 ) -> None:
-    """Handle the options that precede the command."""
     selected_profile.set(profile)
 
 
@@ -240,7 +223,6 @@ def main() -> None:
 
 
 def as_options(args: list[str]) -> list[str]:
-    """Return the arguments with options in place of `kb help`, `kb help COMMAND` and `kb version`."""
     if args[0] == "help":
         return [*args[1:], "--help"]
     return ["--version", *args[1:]] if args[0] == "version" else args
@@ -248,16 +230,12 @@ def as_options(args: list[str]) -> list[str]:
 
 def open_streams() -> None:
     """Replace closed standard streams, and tolerate characters that the output encoding lacks."""
-    sys.stdin = sys.stdin or open_devnull("r")
-    sys.stdout = sys.stdout or open_devnull("w")
-    sys.stderr = sys.stderr or open_devnull("w")
+    null = Path(os.devnull)
+    sys.stdin = sys.stdin or cast("TextIO", null.open("r"))
+    sys.stdout = sys.stdout or cast("TextIO", null.open("w"))
+    sys.stderr = sys.stderr or cast("TextIO", null.open("w"))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
-
-
-def open_devnull(mode: str) -> TextIO:
-    """Return a stream on the null device."""
-    return cast("TextIO", Path(os.devnull).open(mode))
 
 
 def run(args: list[str]) -> int:
@@ -292,7 +270,6 @@ def end_line() -> None:
 
 
 def with_hint(error: typer.TyperException) -> str:
-    """Return the message of an error, with a reference to the help if the arguments are wrong."""
     message, context = error.format_message(), getattr(error, "ctx", None)
     if context is None:
         return message

@@ -1,7 +1,5 @@
 """`kb serve`: run everything in one process. The table of apps defines all paths."""
 
-from __future__ import annotations
-
 import gc
 import ipaddress
 import logging
@@ -51,6 +49,12 @@ SWITCH_SECONDS: Final = 0.001
 the database many times waits that often for the threads of an import.
 """
 
+MAX_CONNECTIONS: Final = 2000
+"""The maximum number of open connections; less if the process may not open so many files."""
+
+RECEIVE_SECONDS: Final = 30.0
+"""The time limit for the headers of a request, for the next part of its body, and for reading part of the response."""
+
 RESERVED_FILES: Final = 256
 """Files that the process may open in addition to connections: the database, uploads, the parser."""
 
@@ -93,17 +97,12 @@ class ServeSettings(EnvSettings):
         port: the port to listen on. 0 takes a free port.
         apps: the apps to serve, separated by commas.
         allow_open: serve an app without a key even if other machines can reach it, or another app has a key.
-        max_connections: the maximum number of open connections; less if the process may not open so many files.
-        receive_seconds: the time limit in seconds for a request's headers, for the next part of its body, and for the
-            client to read the next part of the response.
     """
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     apps: str = ",".join(APPS)
     allow_open: bool = False
-    max_connections: Annotated[int, Field(ge=1)] = 2000
-    receive_seconds: Annotated[float, Field(gt=0)] = 30
 
 
 def run(**flags: object) -> None:
@@ -132,7 +131,7 @@ def run(**flags: object) -> None:
             logger.info("no API key is set: %s", banner.OPEN)
         announce = partial(announced, folder if ENGINE in chosen else None, url, on_ready, environment)
         app = compose(chosen, ENGINE, environment, partial(watch_folder, url, environment))
-        run_until_stopped(serve(listener, app, settings, announce))
+        run_until_stopped(serve(listener, app, announce))
 
 
 def with_first_key(environment: Mapping[str, str]) -> Mapping[str, str]:
@@ -157,7 +156,7 @@ def work(**flags: object) -> None:
     refuse_open(settings, {name: app for name, app in WORKER_APPS.items() if app.keys}, environment)
     prepare_process()
     with listen(settings) as listener:
-        run_until_stopped(serve(listener, compose(WORKER_APPS, WORKER, environment), settings))
+        run_until_stopped(serve(listener, compose(WORKER_APPS, WORKER, environment)))
 
 
 def run_until_stopped(serving: Coroutine[Any, Any, None]) -> None:
@@ -217,18 +216,13 @@ def announced(
 
 
 def local_address(listener: socket.socket) -> str:
-    """Return the address for clients on this machine."""
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - a wildcard only works for listening
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def refuse_open(settings: ServeSettings, chosen: Mapping[str, SubApp], environment: Mapping[str, str]) -> None:
-    """Refuse to serve an app without a key if others can connect or another key is set (requirement R-5).
-
-    Raises:
-        SettingError: an app has no key.
-    """
+    """Refuse to serve an app without a key if others can connect or another key is set (requirement R-5)."""
     if settings.allow_open:
         return
     guards = [variable(key) for app in {**APPS, **chosen}.values() for key in app.keys if is_set(key, environment)]
@@ -253,7 +247,6 @@ def is_set(key: str, environment: Mapping[str, str]) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to `host`."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -261,11 +254,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(settings: ServeSettings, folder: Path | None = None) -> socket.socket:
-    """Return a listening socket. Clients that connect before the apps have started wait.
-
-    Raises:
-        SettingError: the address does not belong to this machine, or its port is in use.
-    """
+    """Return a listening socket. Clients that connect before the apps have started wait."""
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         listener = socket.create_server((settings.host.strip("[]"), settings.port), family=family, backlog=2048)
@@ -284,12 +273,10 @@ def listen(settings: ServeSettings, folder: Path | None = None) -> socket.socket
 async def serve(
     listener: socket.socket,
     app: Starlette,
-    settings: ServeSettings | None = None,
     announce: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> None:
     """Start the apps, serve requests, stop the apps."""
-    settings = settings or ServeSettings()
-    connections = Connections(most_connections(settings.max_connections), settings.receive_seconds)
+    connections = Connections(most_connections(), RECEIVE_SECONDS)
     protocol: Any = partial(HttpProtocol, connections)
     config = uvicorn.Config(
         app,
@@ -313,12 +300,12 @@ async def serve(
         await server.serve([listener])
 
 
-def most_connections(requested: int) -> int:
+def most_connections() -> int:
     """Return the maximum number of connections that leaves enough files for other uses."""
     files = raise_file_limit()
-    most = min(requested, files - min(RESERVED_FILES, files // 2))
-    if most < requested:
-        logger.warning("KB_MAX_CONNECTIONS: kb uses %s, because the process may open only %s files", most, files)
+    most = min(MAX_CONNECTIONS, files - min(RESERVED_FILES, files // 2))
+    if most < MAX_CONNECTIONS:
+        logger.warning("kb takes at most %s connections, because the process may open only %s files", most, files)
     return most
 
 
@@ -360,7 +347,6 @@ class HttpServer(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop: accept no new connections, and close the open ones."""
         self._before_stop()
         await super().shutdown(sockets)
 

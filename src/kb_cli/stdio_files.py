@@ -3,7 +3,7 @@
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -33,7 +33,6 @@ class LocalFiles:
         self._put = put
 
     def answers(self, message: Message) -> Iterator[Message]:
-        """Yield the responses to a message."""
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         arguments = params.get("arguments")
@@ -116,16 +115,12 @@ def _opened(path: Path) -> BinaryIO:
 
 def _with_path(answer: Message) -> Message:
     """Return a list of tools with the parameter."""
-    for tool in _tools(answer):
+    for tool in (answer.get("result") or {}).get("tools") or ():
         if tool.get("name") == TOOL:
             schema = tool["inputSchema"]
             schema["properties"]["path"] = PARAMETER
             schema["required"] = [name for name in schema.get("required", []) if name != "filename"]
     return answer
-
-
-def _tools(answer: Message) -> Iterable[Message]:
-    return (answer.get("result") or {}).get("tools") or ()
 
 
 def _result(message: Message, text: str, *, is_error: bool) -> Message:

@@ -1,7 +1,5 @@
 """The child of `kb serve` that watches this machine's folders for its engine."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import sys
@@ -93,7 +91,6 @@ class Child:
 
 
 def client_environment(url: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a command for this engine."""
     others = ("KB_PROFILE", "KB_MCP_API_KEY", "KB_MCP_URL")
     own = {name: value for name, value in environment.items() if name not in others}
     return own | {"KB_ENGINE_URL": url, "KB_API_KEY": engine_key(environment)}
@@ -116,7 +113,6 @@ def watch_folder(url: str, environment: Mapping[str, str], path: str, *, name: s
 
 
 def has_records() -> bool:
-    """Return whether this machine watches folders."""
     with suppress(OSError, RuntimeError):  # an account without a home folder
         return any(records_folder().glob("*.json"))
     return False

@@ -101,20 +101,26 @@ def test_the_log_is_bounded_by_lines(tmp_path):
     assert kept == list(range(30, 20, -1))
 
 
-def test_every_method_of_a_store_says_who_may_call_it():
-    worker = {
-        "claim", "claim_short", "heartbeat", "set_progress", "set_started", "take_up", "release_stalled", "release",
-        "fail", "expire", "beginning_with", "link_older",
-    }  # fmt: skip
-    for part, kind in (
-        (access.CallerDocuments, protocol.Documents),
-        (access.CallerHistory, protocol.History),
-        (access.CallerJobs, protocol.Jobs),
-        (access.CallerOperations, protocol.Operations),
-        (access.CallerFolders, protocol.Folders),
-    ):
-        methods = {name for name in vars(kind) if not name.startswith("_")}
-        assert methods - worker == methods & vars(part).keys(), kind
+ONLY_WORKERS = {
+    "claim", "claim_short", "heartbeat", "set_progress", "set_started", "take_up", "release_stalled", "release",
+    "fail", "expire", "beginning_with", "link_older",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["Documents", "Links", "History", "Jobs", "Operations", "Folders"])
+def test_each_method_of_a_store_has_a_guard(kind):
+    part = getattr(access, f"Caller{kind}")
+    methods = {name for name in vars(getattr(protocol, kind)) if not name.startswith("_")}
+    guarded = part.guards.keys() | vars(part).keys() & methods
+    assert guarded == methods - ONLY_WORKERS
+
+
+def test_a_method_without_a_guard_is_refused(make_store):
+    with make_store(dimensions=8) as store, CallerStore(store, Caller("ada", "write")).write() as tx:
+        with pytest.raises(AttributeError, match="no guard for 'expire'"):
+            tx.history.expire(1)
+        with pytest.raises(AttributeError):
+            tx.note_files.all()
 
 
 def discard_and_fail(tx, document_id):

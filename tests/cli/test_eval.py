@@ -8,7 +8,7 @@ import random
 import pytest
 import pytrec_eval
 
-from kb_cli.evaluation.measures import Measures, mean
+from kb_cli.evaluation import Measures, mean
 
 QUESTIONS = """
 - question: where do the otters {tag} sleep

@@ -9,8 +9,8 @@ from contextlib import closing
 
 import pytest
 
+from kb.backup.storage import backup_folders
 from kb.client.client import EngineClient
-from kb.maintenance.backup_storage import backup_folders
 from tests.http.conftest import added
 from tests.support.cut_off import is_killed_after
 from tests.support.eventually import eventually_async

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kb_cli.agents.client_config import merge
+from kb_cli.agents.config_files import merge
 from kb_cli.runtime.files import back_up, replace_file
 
 KEY = 'a "quoted" key\\'

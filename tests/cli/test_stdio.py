@@ -74,7 +74,7 @@ def test_the_name_of_the_client_reaches_the_gateway(server, name, is_text):
         {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "kb_list", "arguments": {}}},
     ]  # fmt: skip
     ended = run(server.url, "\n".join(map(json.dumps, lines)))
-    [listed] = [each["result"] for each in map(json.loads, ended.stdout.splitlines()) if each["id"] == 1]
+    [listed] = [each["result"] for each in map(json.loads, ended.stdout.strip().split("\n")) if each["id"] == 1]
     assert ("structuredContent" not in listed) == is_text
 
 
@@ -130,7 +130,7 @@ def test_agents_add_no_hidden_files_and_no_path_along_with_a_text(server, tmp_pa
                "params": {"name": "kb_upload_start", "arguments": arguments}}  # fmt: skip
     lines = [{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}, message]
     ended = run(server.url, "\n".join(map(json.dumps, lines)), more=["--root", str(tmp_path)])
-    [answer] = [each["result"] for each in map(json.loads, ended.stdout.splitlines()) if each["id"] == 1]
+    [answer] = [each["result"] for each in map(json.loads, ended.stdout.strip().split("\n")) if each["id"] == 1]
     assert answer["isError"]
     said = "path: give it without text." if name == "plain.txt" else f"path: {path} is hidden."
     assert answer["content"][0]["text"].startswith(said)

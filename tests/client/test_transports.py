@@ -23,12 +23,12 @@ from kb.client.asgi import ASGITransport
 from kb.client.client import EngineClient
 from kb.client.http import MAX_CONNECTIONS, HTTPTransport
 from kb.client.stdlib import StdlibTransport, run
-from kb.client.transport import BodyUnreadable, BrokenOff, Request
+from kb.client.transport import BodyUnreadable, BrokenOff, Outgoing
 from kb_cli.sync.upload import ProgressFile
 from tests.support.eventually import eventually_async
 from tests.support.scripted_server import listening
 
-GET = Request("GET", "/x?a=b", {"X-Word": "heron"})
+GET = Outgoing("GET", "/x?a=b", {"X-Word": "heron"})
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 MANY = bytes(range(256)) * 40_000
 
@@ -214,7 +214,7 @@ async def test_a_body_of_another_length_than_announced_is_an_error_that_names_it
 
     async with serving(until_closed(take, closed), saying(OK)) as url, asking(url) as ask:
         with pytest.raises(BodyUnreadable, match="changed its length"):
-            await ask(Request("POST", "/x", {"content-length": str(1000 - length)}, [body]), seconds=100.0)
+            await ask(Outgoing("POST", "/x", {"content-length": str(1000 - length)}, [body]), seconds=100.0)
         assert (await ask()).status == 200
 
 
@@ -225,7 +225,7 @@ async def test_a_body_that_cannot_be_read_is_an_error_of_its_own():
 
     async with serving(until_closed(saying(), asyncio.Event()), saying(OK)) as url, asking(url) as ask:
         with pytest.raises(BodyUnreadable, match="Input/output error"):
-            await ask(Request("POST", "/x", {"content-length": "9"}, body()))
+            await ask(Outgoing("POST", "/x", {"content-length": "9"}, body()))
 
 
 @pytest.mark.parametrize("server_goes_on", [False, True])
@@ -249,7 +249,7 @@ async def test_an_answer_that_comes_before_all_is_sent_is_heard(server_goes_on):
 
     headers = {"content-length": str(65_536 * 10_000)}
     async with serving(refuse, saying(OK)) as url, asking(url) as ask:
-        answer = await ask(Request("POST", "/x", headers, body()), seconds=100.0)
+        answer = await ask(Outgoing("POST", "/x", headers, body()), seconds=100.0)
         closed.set()
         assert (answer.status, answer.content) == (413, b"no")
         assert len(sent) < 10_000
@@ -272,7 +272,7 @@ async def test_a_large_body_arrives_whole(headers):
 
     body = [MANY[at : at + 65_536] for at in range(0, len(MANY), 65_536)]
     async with serving(take) as url, asking(url) as ask:
-        assert (await ask(Request("POST", "/x", headers, body))).status == 200
+        assert (await ask(Outgoing("POST", "/x", headers, body))).status == 200
     assert arrived.getvalue() == MANY
 
 
@@ -294,7 +294,7 @@ async def test_a_body_is_read_no_faster_than_it_is_taken():
         writer.write(OK)
 
     async with serving(take) as url, asking(url) as ask:
-        request = Request("POST", "/x", {"content-length": str(parts * 65_536)}, body())
+        request = Outgoing("POST", "/x", {"content-length": str(parts * 65_536)}, body())
         assert (await ask(request)).status == 200
     assert read_before_taken < parts / 4
     assert read == parts
@@ -314,7 +314,7 @@ async def test_no_more_is_sent_over_a_connection_that_ended_while_the_event_loop
             assert (await ask()).status == 200
             served.result()
             with pytest.raises(BrokenOff):
-                await ask(Request("POST", "/x", {"content-length": "4000"}, parts))
+                await ask(Outgoing("POST", "/x", {"content-length": "4000"}, parts))
     assert len(list(parts)) > 990
     assert not caplog.records
 
@@ -518,14 +518,14 @@ async def app(scope, receive, send):
 
 
 async def test_an_app_in_the_process_gets_what_a_server_would_hand_it():
-    answer = await ASGITransport(app).ask(Request("POST", "/x?a=%20", {}, (b"one ", b"two ")), 1)
+    answer = await ASGITransport(app).ask(Outgoing("POST", "/x?a=%20", {}, (b"one ", b"two ")), 1)
     assert (answer.status, answer.headers, answer.content) == (200, {"x-word": "heron"}, b"one two a=%20")
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/head", "/half"])
 async def test_an_app_in_the_process_that_stops_in_the_middle_gave_no_answer(path):
     with pytest.raises(BrokenOff):
-        await ASGITransport(app).ask(Request("GET", path, {}), 1)
+        await ASGITransport(app).ask(Outgoing("GET", path, {}), 1)
 
 
 async def test_what_cannot_be_text_is_refused_before_it_is_sent():

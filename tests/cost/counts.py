@@ -23,7 +23,7 @@ def read():
 
 
 def complaint(operation, kind, count, row, work=None):
-    """Return the complaint about a count, or None."""
+    """Return what is wrong with a count, or None."""
     noted = row.get(kind)
     if noted is None:
         return f"{operation}: counts.toml has no number of {kind}. Run make counts."

@@ -8,7 +8,7 @@ import pytest
 import tomlkit
 
 from tests.cost.counts import TABLE, complaint, read, updated
-from tests.cost.measured import OPERATIONS, measure
+from tests.cost.measured import OPERATIONS, measure_apart
 
 pytestmark = pytest.mark.sqlite
 
@@ -22,9 +22,7 @@ def measured(tmp_path_factory, model_files):
     """The counts of each operation. `make counts` also writes them to the table."""
     folder = tmp_path_factory.mktemp("cost")
     environment = {"KB_DATA_DIR": str(folder), "KB_MODEL_DIR": str(model_files.onnx.parent), "KB_PRECISION": "fp32"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kb.store.open.START_SECONDS", 3600)  # the words that its thread has read would depend on timing
-        found = measure(folder, environment)
+    found = measure_apart(folder, environment)
     if "KB_COUNTS_REASON" in os.environ:
         table = updated(read(), {name: work.counts() for name, work in found.items()}, os.environ["KB_COUNTS_REASON"])
         TABLE.write_text(tomlkit.dumps(table))

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kb.api.errors import EngineUnreachable
+from kb.backup.restore import verify_backups
+from kb.backup.storage import backup_folders
 from kb.client.client import EngineClient
 from kb.embed.artifact import load_model
 from kb.embed.onnx.embedder import OnnxEmbedder
-from kb.maintenance.backup_storage import backup_folders
-from kb.maintenance.doctor import check_data, is_well
-from kb.maintenance.restore import verify_backups
+from kb.repair.doctor import check_data, is_well
 from kb.settings import Settings
 from kb.store.sqlite.vector_space import recorded_space
 from tests.conftest import ServerEnded, free_port, without_settings

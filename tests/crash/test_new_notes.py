@@ -12,7 +12,7 @@ import pytest
 
 from kb.api.errors import EngineUnreachable
 from kb.client.client import EngineClient
-from kb.maintenance.doctor import check_data
+from kb.repair.doctor import check_data
 from kb.settings import Settings
 from tests.conftest import ServerEnded, free_port
 from tests.crash.serve import FAILPOINTS

@@ -93,7 +93,7 @@ def test_limits_are_as_documented():
     for said in (
         f"{limits.max_upload_mb} MiB",
         f"{limits.parse_seconds} seconds, {limits.parse_memory_mb // 1024} GiB of memory",
-        f"{Limits().output_mb} MiB of text, {limits.parse_pages:,} pages",
+        f"{Limits().output_mb} MiB of text, {Limits().pages:,} pages",
         f"{limits.max_note_chars:,} characters",
         f"{MAX_TAGS} at once, of {MAX_TAG_CHARS} characters",
     ):

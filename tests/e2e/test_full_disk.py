@@ -12,9 +12,9 @@ import httpx2
 import pytest
 
 from kb.api.errors import DiskFull, NotFound, StoreError
+from kb.backup.make import back_up
 from kb.client.client import EngineClient
-from kb.maintenance.backup import back_up
-from kb.maintenance.doctor import check_data
+from kb.repair.doctor import check_data
 from kb.settings import Settings
 from kb.store.rows import NewJob
 from kb.store.sqlite.store import SqliteStore

@@ -42,9 +42,20 @@ def problem_of(said):
 
 
 @pytest.fixture(scope="module")
-def hasty(start_server, tmp_path_factory):
+def start_limited(start_server):
+    """Starts servers with other limits."""
+
+    def start(folder, **limits):
+        program = ("tests.hostile.limited",)
+        return start_server(folder, program=program, LIMITS=json.dumps(limits), KB_APPS=ALL_APPS, **GUARDED)
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def hasty(start_limited, tmp_path_factory):
     """A server that waits for nobody longer than a second."""
-    with start_server(tmp_path_factory.mktemp("hasty"), KB_RECEIVE_SECONDS="1", KB_APPS=ALL_APPS, **GUARDED) as server:
+    with start_limited(tmp_path_factory.mktemp("hasty"), RECEIVE_SECONDS=1) as server:
         yield server
 
 
@@ -234,9 +245,9 @@ def test_who_waits_for_a_job_is_not_cut_off(hasty):
 
 
 @pytest.fixture(scope="module")
-def small(start_server, tmp_path_factory):
+def small(start_limited, tmp_path_factory):
     """A server that takes twenty connections."""
-    with start_server(tmp_path_factory.mktemp("small"), KB_MAX_CONNECTIONS="20", KB_APPS=ALL_APPS, **GUARDED) as server:
+    with start_limited(tmp_path_factory.mktemp("small"), MAX_CONNECTIONS=20) as server:
         yield server
 
 

@@ -15,11 +15,12 @@ import httpx2
 import pytest
 
 from kb.api.errors import MaintenanceRunning
-from kb.maintenance import child_process, restore
-from kb.maintenance import tasks as maintenance_tasks
-from kb.maintenance.backup import back_up
-from kb.maintenance.backup_storage import backup_folders
-from kb.maintenance.tasks import MaintenanceTasks
+from kb.backup import restore
+from kb.backup.make import back_up
+from kb.backup.storage import backup_folders
+from kb.repair import child_process
+from kb.repair import tasks as maintenance_tasks
+from kb.repair.tasks import MaintenanceTasks
 from kb.settings import Settings
 from kb.store.sqlite.store import SqliteStore
 from tests.conftest import KEY
@@ -254,7 +255,9 @@ def test_of_many_faults_the_first_are_told_and_how_many_there_are(monkeypatch, t
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_where_memory_runs_out_the_process_is_ended_and_not_the_engine():
-    program = "from kb.maintenance import child_process; child_process.give_way(); print(open('/proc/self/oom_score_adj').read())"
+    program = (
+        "from kb.repair import child_process; child_process.give_way(); print(open('/proc/self/oom_score_adj').read())"
+    )
     assert int(subprocess.check_output([sys.executable, "-c", program])) == 1000
 
 

@@ -21,13 +21,13 @@ import pytest
 from kb.access.keyring import FILE, KeyFile
 from kb.api.errors import StoreError
 from kb.api.rights import Caller
+from kb.backup.verify import verify_data
 from kb.blobs.folder import KeptFiles
 from kb.documents.undo import Scope, find_operation, plan
+from kb.exchange import export as export_module
+from kb.exchange.export import export
+from kb.exchange.importing import import_folder
 from kb.ingest.chunk import Chunker
-from kb.maintenance import export as export_module
-from kb.maintenance.doctor import verify_data
-from kb.maintenance.export import export
-from kb.maintenance.importing import import_folder
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.service import best_passages
@@ -53,7 +53,7 @@ KEY = NamedKey("anna", "write", ("red",), "/letters/", "ab" * 32, "2026-01-31T12
 KILLED = """
 import os, signal, sys, threading, time
 from pathlib import Path
-from kb.maintenance import importing
+from kb.exchange import importing
 from kb.settings import Settings
 
 importing.READY_MADE, importing.AT_ONCE = 20, 3

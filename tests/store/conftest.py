@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kb.embed.open import open_embedder
-from kb.maintenance import named_model
+from kb.repair import named_model
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,19 +13,20 @@ from itertools import count
 
 import pytest
 
-import kb.maintenance.backup as backup_module
+import kb.backup.make as backup_module
 from kb.api.errors import StoreError
+from kb.backup.make import back_up, prune
+from kb.backup.restore import restore_backup, verify_backups
+from kb.backup.storage import BackupManifest, age_of_newest, backup_folders
+from kb.backup.swap import complete_restore
+from kb.backup.verify import verify_data
 from kb.blobs.folder import FolderBlobs
 from kb.documents.delete import purge
 from kb.documents.originals import Originals
 from kb.documents.staging import stage
-from kb.maintenance.backup import back_up, prune
-from kb.maintenance.backup_storage import BackupManifest, age_of_newest, backup_folders
-from kb.maintenance.doctor import check_data, repair, repair_files, verify_data
-from kb.maintenance.export import export
-from kb.maintenance.reindex import reindex
-from kb.maintenance.restore import restore_backup, verify_backups
-from kb.maintenance.restore_swap import complete_restore
+from kb.exchange.export import export
+from kb.repair.doctor import check_data, repair, repair_files
+from kb.repair.reindex import reindex
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.open import database_path

@@ -7,14 +7,14 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
+from kb.backup.make import back_up
+from kb.backup.restore import restore_backup, verify_backups
+from kb.backup.storage import backup_folders
+from kb.backup.verify import verify_data
 from kb.documents.delete import delete
 from kb.documents.restore import restore, revert
 from kb.documents.update import Edit, NoteChange, change_tags, update_note
 from kb.ingest.draft import draft_note, embed_draft
-from kb.maintenance.backup import back_up
-from kb.maintenance.backup_storage import backup_folders
-from kb.maintenance.doctor import verify_data
-from kb.maintenance.restore import restore_backup, verify_backups
 from kb.store.rows import Author
 from tests.store.test_export import RealData, past_in
 from tests.support.eventually import eventually

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from kb import clock
 from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
 from kb.documents.restore import revert
@@ -92,7 +93,7 @@ def test_undo_leaves_in_the_bin_what_came_in_a_document_that_stays_there(store, 
     mail = add(store, "mail")
     add(store, "part", mail)
     time.sleep(0.002)
-    since = datetime.now(UTC)
+    since = clock.own.now()
     time.sleep(0.002)
     discard(store, mail)
     with store.write() as tx:
@@ -105,7 +106,7 @@ def test_undo_leaves_in_the_bin_what_came_in_a_document_that_stays_there(store, 
 def test_undo_skips_what_is_changed_while_it_goes_on(store, originals, embedder):
     first, second = add(store, "first"), add(store, "second")
     time.sleep(0.002)
-    since = datetime.now(UTC)
+    since = clock.own.now()
     time.sleep(0.002)
 
     def update(id_, text):

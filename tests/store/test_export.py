@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 from kb.api.errors import StoreError
+from kb.backup.verify import verify_data
 from kb.documents.lookup import existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
+from kb.exchange import export_folder
+from kb.exchange.export import export
+from kb.exchange.importing import import_folder
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import draft_note, embed_draft
-from kb.maintenance import export_folder
-from kb.maintenance.doctor import verify_data
-from kb.maintenance.export import export
-from kb.maintenance.importing import import_folder
-from kb.maintenance.reindex import reindex
+from kb.repair.reindex import reindex
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.rows import NOBODY, OPTIONAL_FIELDS, Author, NewJob

@@ -9,7 +9,7 @@ import pytest
 from kb.api.errors import FolderTaken, NotFound
 from kb.api.folder_models import SyncReport, WatchReport, WatchRequest
 from kb.documents import folder_watches
-from kb.maintenance.export_lines import ROW_LINES
+from kb.exchange.export_lines import ROW_LINES
 from kb.routes.folders import claim
 from kb.store import rows
 from kb.store.rows import SyncedFolder

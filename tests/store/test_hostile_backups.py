@@ -11,10 +11,10 @@ import pytest
 from pydantic import SecretStr
 
 from kb.api.errors import StoreError
-from kb.maintenance.backup import back_up
-from kb.maintenance.backup_storage import MANIFEST, SEAL, backup_folders
-from kb.maintenance.doctor import check_data, repair
-from kb.maintenance.restore import restore_backup, seals, verify_backups
+from kb.backup.make import back_up
+from kb.backup.restore import restore_backup, seals, verify_backups
+from kb.backup.storage import MANIFEST, SEAL, backup_folders
+from kb.repair.doctor import check_data, repair
 from kb.settings import Settings
 from kb.store.sqlite.foreign_objects import foreign_parts, known, plain
 from kb.store.sqlite.integrity_rules import missing_parts
@@ -314,7 +314,7 @@ def test_a_part_of_a_backup_that_is_a_device_a_link_or_endless_is_not_read(backu
 
 
 def test_an_original_of_an_import_that_is_a_link_is_not_followed(tmp_path):
-    from kb.maintenance.export_folder import _opened
+    from kb.exchange.export_folder import _opened
 
     (tmp_path / "endless").symlink_to("/dev/zero")
     with pytest.raises(StoreError, match="cannot read"):

@@ -14,9 +14,9 @@ import pytest
 
 from kb.access.keyring import FILE, KeyFile
 from kb.api.errors import StoreError
-from kb.maintenance.doctor import verify_data
-from kb.maintenance.export import export
-from kb.maintenance.importing import import_folder
+from kb.backup.verify import verify_data
+from kb.exchange.export import export
+from kb.exchange.importing import import_folder
 from kb.settings import Settings
 from kb.store.rows import Author, NamedKey
 from kb.store.sqlite.store import SqliteStore

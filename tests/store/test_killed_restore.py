@@ -7,12 +7,12 @@ import shutil
 import pytest
 
 from kb.api.errors import StoreError
+from kb.backup.make import back_up
+from kb.backup.swap import complete_restore
+from kb.exchange.export import export
+from kb.exchange.importing import import_folder
 from kb.ingest.chunk import Chunker
-from kb.maintenance.backup import back_up
-from kb.maintenance.doctor import check_data, is_well, repair
-from kb.maintenance.export import export
-from kb.maintenance.importing import import_folder
-from kb.maintenance.restore_swap import complete_restore
+from kb.repair.doctor import check_data, is_well, repair
 from tests.store.test_export import RealData
 from tests.support.cut_off import is_killed_after
 

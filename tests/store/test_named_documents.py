@@ -84,7 +84,7 @@ def test_names_are_counted_once_for_each_word_and_never_by_reading_all_documents
             tx.documents.named(["one", "two", "three"], 500, 50, limit)
             tx.connection.set_exec_trace(None)
         for plan in plans:
-            assert "MATERIALIZE counted" in plan
+            assert any("names" in step for step in plan)
             assert not [step for step in plan if re.match(r"SCAN (documents|names)", step)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from importlib.resources import files
 
 import pytest
 
@@ -109,6 +110,67 @@ def test_the_links_of_a_database_of_version_2_are_read_after_its_migration(path)
 def is_linked(store):
     with store.read() as tx:
         return tx.links.is_complete
+
+
+def with_copies(path, monkeypatch):
+    """Give the database large blocks of vectors and a copy of each, as it once had, and let it be migrated again."""
+    names = ("vector_copies", "vector_blocks")
+    scripts = [file for name in names for file in files(PACKAGE).joinpath("migrations").glob(f"*_{name}.sql")]
+    followed_by(monkeypatch, enumerate((script.read_text("utf-8") for script in scripts), SCHEMA_VERSION + 1))
+    vectors = vectors_in(path)
+    connection = connect(path)
+    connection.execute(
+        f"DROP TABLE chunks_vec; CREATE VIRTUAL TABLE chunks_vec"
+        f" USING vec0 (chunk_id INTEGER PRIMARY KEY, embedding FLOAT[{DIMENSIONS}]);"
+        " CREATE TABLE vector_copies (chunk_id INTEGER PRIMARY KEY, vector BLOB NOT NULL);"
+        " DROP TRIGGER chunks_ad_vectors; CREATE TRIGGER chunks_ad_vectors AFTER DELETE ON chunks BEGIN"
+        " DELETE FROM vector_codes WHERE chunk_id = old.id; DELETE FROM vector_copies WHERE chunk_id = old.id; END"
+    )
+    connection.executemany("INSERT INTO chunks_vec VALUES (?, ?)", vectors.items())
+    connection.executemany("INSERT INTO vector_copies VALUES (?, ? || zeroblob(8))", vectors.items())
+    connection.close()
+    return vectors
+
+
+def vectors_in(path):
+    connection = connect(path)
+    vectors = dict(connection.execute("SELECT chunk_id, embedding FROM chunks_vec").fetchall())
+    connection.close()
+    return vectors
+
+
+def test_vectors_with_copies_stay_as_they_are_and_their_copies_go(path, tmp_path, monkeypatch):
+    store_v2.build(path)
+    migrated(path).close()
+    new = connect(tmp_path / "new.db")
+    schema.create(new, DIMENSIONS)
+    before = with_copies(path, monkeypatch)
+    connection = migrated(path)
+    assert vectors_in(path) == before != {}
+    for name in ("chunks_vec", "chunks_ad_vectors"):
+        [declared] = {
+            one.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).get for one in (connection, new)
+        }
+        assert declared
+    assert not {name for name in objects(connection, "table") if "former_vec" in name or name == "vector_copies"}
+    assert store_v2.nearest(connection, store_v2.vector(19), 1) == [19]
+    connection.close()
+    new.close()
+
+
+def test_a_trigger_of_another_program_still_deletes_vectors_after_the_migration(path, monkeypatch):
+    store_v2.build(path)
+    migrated(path).close()
+    with_copies(path, monkeypatch)
+    connection = connect(path)
+    connection.execute(
+        "CREATE TRIGGER other AFTER DELETE ON chunks BEGIN DELETE FROM chunks_vec WHERE chunk_id = old.id; END"
+    )
+    connection.close()
+    connection = migrated(path)
+    connection.execute("DELETE FROM chunks WHERE id = 13")
+    connection.close()
+    assert 13 not in vectors_in(path)
 
 
 def test_one_that_fails_leaves_the_version_before_it_and_says_which(path, monkeypatch):

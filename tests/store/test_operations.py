@@ -82,7 +82,7 @@ def test_an_operation_is_taken_back_as_a_whole_and_the_next_undo_brings_it_back_
 def test_a_job_that_ends_late_is_of_the_moment_when_its_command_was_given(store, embedder, originals):
     with store.write() as tx:
         tx.jobs.add(NewJob("file", source_path="/late.md", author=of("early")))
-    since = datetime.now(UTC)
+    since = clock.own.now()
     late = add(store, "/late.md", "late", "early")
     other = add(store, "/other.md", "other", "later")
     [step] = undo(store, embedder, originals, since)

@@ -9,8 +9,8 @@ import pytest
 
 from kb.access.keyring import FILE, KeyFile
 from kb.api.errors import StoreError
-from kb.maintenance.export import export
-from kb.maintenance.importing import import_folder
+from kb.exchange.export import export
+from kb.exchange.importing import import_folder
 from kb.settings import Settings
 from kb.store.open import open_store
 from kb.store.rows import NamedKey, Retention

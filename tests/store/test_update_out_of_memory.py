@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kb.backup.verify import verify_data
 from kb.documents.update import Edit, NoteChange, update_note
-from kb.maintenance.doctor import verify_data
 from tests.store.test_export import RealData
 from tests.store.test_interrupted_updates import content_of, whole
 from tests.support.models import WrappedModel

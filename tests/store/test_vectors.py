@@ -1,4 +1,4 @@
-"""Many vectors in SQLite: codes and copies of them come, go and are repaired while searches and writes go on."""
+"""Many vectors in SQLite: codes of them come, go and are repaired while searches and writes go on."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from kb.search.service import best_passages
 from kb.store.rows import ChunkPosition, Content, Filter, NewChunk
 from kb.store.sqlite.index import SqliteIndex
 from kb.store.sqlite.rebuild import rebuild
+from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.store import SqliteStore
-from kb.store.sqlite.vector_codes import read_codes, read_copies, read_quantizer
+from kb.store.sqlite.vector_codes import read_codes, read_quantizer
+from kb.store.sqlite.vector_reader import SqliteVectorReader
 from kb.telemetry.instruments import Instruments
 from kb.vectors.coded_index import CodedIndex
 from kb.vectors.scores import ScoredChunks
@@ -103,7 +105,7 @@ def coded(store):
 
 
 def assert_whole(tmp_path, dimensions=DIMENSIONS):
-    """Every vector has its code and its copy, and nothing else has one."""
+    """Every vector has its code, and nothing else has one."""
     with database(tmp_path) as connection:
         quantizer = read_quantizer(connection, dimensions)
         rows = read_codes(connection, quantizer)
@@ -111,17 +113,13 @@ def assert_whole(tmp_path, dimensions=DIMENSIONS):
         vectors = np.frombuffer(b"".join(blob for (blob,) in truth), np.float32).reshape(-1, dimensions)
         assert rows.count == len(truth)
         assert (rows.data == quantizer.encode(rows.ids, vectors)).all()
-        found, copies = read_copies(connection, rows.ids, dimensions)
-        assert (found == rows.ids).all()
-        assert (copies == vectors).all()
         chunks = connection.execute("SELECT id FROM chunks ORDER BY id").fetchall()
-        for table in ("vector_codes", "vector_copies"):
-            assert connection.execute(f"SELECT chunk_id FROM {table} ORDER BY chunk_id").fetchall() == chunks
+        assert connection.execute("SELECT chunk_id FROM vector_codes ORDER BY chunk_id").fetchall() == chunks
 
 
 def has_no_codes(tmp_path):
     with database(tmp_path) as connection:
-        tables = ("vector_mean", "vector_codes", "vector_copies")
+        tables = ("vector_mean", "vector_codes")
         return not any(connection.execute(f"SELECT count(*) FROM {table}").get for table in tables)
 
 
@@ -289,7 +287,6 @@ DAMAGE = {
     "codes are empty": "UPDATE vector_codes SET code = x''",
     "codes are exchanged": "UPDATE vector_codes SET code = (SELECT code FROM vector_codes WHERE chunk_id = 1) WHERE chunk_id = 2",
     "codes of no chunk": "INSERT INTO vector_codes SELECT 9999, code FROM vector_codes LIMIT 1",
-    "copies are gone": "DELETE FROM vector_copies",
     "the mean is gone": "DELETE FROM vector_mean",
     "the mean is cut": "UPDATE vector_mean SET mean = substr(mean, 1, 9)",
 }
@@ -312,9 +309,7 @@ def test_damage_is_noticed_at_the_start_and_repaired_while_searches_are_answered
     assert_whole(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("table", "column"), [("vector_codes", "code"), ("vector_copies", "vector"), ("vector_mean", "mean")]
-)
+@pytest.mark.parametrize(("table", "column"), [("vector_codes", "code"), ("vector_mean", "mean")])
 @pytest.mark.parametrize("bit", [0, 37, 127])
 def test_a_flipped_bit_is_noticed_and_repaired(open_store, tmp_path, table, column, bit):
     with open_store() as store:
@@ -332,32 +327,45 @@ def test_a_flipped_bit_is_noticed_and_repaired(open_store, tmp_path, table, colu
         assert found(store, 77, limit=5) == expected
         coded(store)
         assert found(store, 77, limit=5) == expected
-        eventually("it is repaired", lambda: intact(tmp_path))
     assert_whole(tmp_path)
 
 
-def intact(tmp_path):
+@pytest.mark.parametrize("dimensions", [8, 100, 384])
+def test_vectors_are_read_as_sqlite_vec_gives_them(open_store, tmp_path, dimensions):
+    with open_store(dimensions=dimensions) as store:
+        documents = fill(store, 20, dimensions=dimensions)
+        for document in documents[::3]:
+            with store.write() as tx:
+                tx.documents.delete(document)
+        fill(store, 1, start=500, dimensions=dimensions)
     with database(tmp_path) as connection:
-        ids = read_codes(connection, read_quantizer(connection, DIMENSIONS)).ids
-        return read_copies(connection, ids, DIMENSIONS)[0].size == ids.size
+        stored = dict(connection.execute("SELECT chunk_id, embedding FROM chunks_vec").fetchall())
+        ids = np.arange(1, 212)[::-1].copy()
+        vectors = SqliteVectorReader(connection, VectorSchema.of(connection), dimensions).vectors(ids)
+    assert len(stored) == 140
+    for chunk_id, vector in zip(ids.tolist(), vectors, strict=True):
+        assert vector.tobytes() == stored.get(chunk_id, bytes(4 * dimensions))
 
 
-def test_copies_that_go_missing_while_it_runs_are_read_from_the_truth_and_made_anew(open_store, tmp_path):
+UNREADABLE = {
+    "a block is missing": "DELETE FROM chunks_vec_vector_chunks00 WHERE _rowid_ = 3",
+    "a block is short": "UPDATE chunks_vec_vector_chunks00 SET vectors = x'00' WHERE _rowid_ = 3",
+}
+
+
+@pytest.mark.parametrize("damage", UNREADABLE.values(), ids=UNREADABLE)
+def test_a_vector_that_cannot_be_read_counts_as_none_and_spoils_no_other(open_store, tmp_path, caplog, damage):
     with open_store() as store:
         fill(store, 60)
         coded(store)
-        expected = found(store, 77, limit=5, exact=True)  # which keeps nothing in memory
-        with database(tmp_path) as connection:
-            connection.execute("DELETE FROM vector_copies WHERE chunk_id % 2")
-        assert found(store, 77, limit=5) == expected
-        eventually("copies are there again", lambda: read_again(store, tmp_path))
-        assert found(store, 77, limit=5) == expected
-
-
-def read_again(store, tmp_path):
-    found(store, 77, limit=300)  # twice as many are compared exactly: all
     with database(tmp_path) as connection:
-        return connection.execute("SELECT count(*) FROM vector_copies").get == 600
+        connection.execute(damage)
+    with open_store() as store:
+        assert found(store, 15) == ["text 15"]
+        assert found(store, 24) == ["text 24"]
+        assert found(store, 16) != ["text 16"]
+        assert found(store, 23) != ["text 23"]
+    assert caplog.text.count("'kb doctor'") == 1
 
 
 def test_codes_go_with_their_chunks_whoever_deletes_them(open_store, tmp_path):
@@ -531,7 +539,7 @@ def fused(store):
         return [each.chunk_id for each in passages]
 
 
-@pytest.mark.parametrize("table", ["vector_codes", "vector_copies", "vector_mean"])
+@pytest.mark.parametrize("table", ["vector_codes", "vector_mean"])
 def test_a_page_that_cannot_be_read_stops_no_start_no_search_and_no_new_document(open_store, tmp_path, caplog, table):
     with open_store() as store:
         fill(store, 60)
@@ -553,15 +561,21 @@ def test_a_page_that_cannot_be_read_stops_no_start_no_search_and_no_new_document
         assert found(store, 77, limit=5, exact=True) == expected
 
 
-def test_damaged_copies_are_given_up_once_there_are_none_to_make(open_store):
+def test_vectors_on_a_page_that_cannot_be_read_count_as_none(open_store, tmp_path, caplog):
     with open_store() as store:
-        documents = fill(store, 41)
+        fill(store, 60)
         coded(store)
-        store._vectors._report(np.array([1, 2, 3]))
-        with store.write() as tx:
-            for document in documents:
-                tx.documents.delete(document)
-        eventually("they are given up", lambda: not store._vectors.is_damaged)
+    with database(tmp_path) as connection:
+        pages = connection.execute(
+            "SELECT pageno FROM dbstat WHERE name = 'chunks_vec_vector_chunks00' AND pagetype = 'leaf' ORDER BY path"
+        ).fetchall()
+    with (tmp_path / "kb.db").open("r+b") as file:
+        file.seek(4096 * (pages[0][0] - 1))
+        file.write(b"\xff" * 4096)
+    with open_store() as store:
+        assert found(store, 0) != ["text 0"]
+        assert found(store, 599) == ["text 599"]
+    assert "'kb doctor'" in caplog.text
 
 
 def test_of_equal_vectors_the_oldest_are_found(open_store):

@@ -14,8 +14,8 @@ from kb.api.errors import StoreError
 from kb.documents.save import save
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import draft_note, embed_draft
-from kb.maintenance.doctor import check_data
-from kb.maintenance.reindex import reindex
+from kb.repair.doctor import check_data
+from kb.repair.reindex import reindex
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.open import database_lock
@@ -113,11 +113,6 @@ def test_a_database_in_use_is_looked_at_as_it_is(settings, database):
             "PRAGMA foreign_keys = 0; DELETE FROM documents WHERE id = 1",
             "references",
             "of chunks refers to a missing row",
-        ),
-        (
-            "INSERT INTO vector_copies SELECT chunk_id, zeroblob(1544) FROM chunks_vec WHERE chunk_id = 1",
-            "vector copies",
-            "the copy of the vector of passage 1 differs",
         ),
         ("INSERT INTO jobs (created_at, staged) VALUES ('2026', 'a')", "queued files", "is missing"),
     ],

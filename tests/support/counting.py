@@ -78,7 +78,7 @@ def _call(frame, *_):
 
 @cache
 def _start(code):
-    """Return the place at which a function starts. Generators and coroutines continue elsewhere, as often as they waited."""
+    """Return where a function starts: generators and coroutines continue elsewhere, and how often depends on timing."""
     return next(each.offset for each in dis.get_instructions(code) if each.opname == "RESUME")
 
 

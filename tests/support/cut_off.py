@@ -9,7 +9,7 @@ import sys
 RESTORE = """
 import os, signal, sys
 from pathlib import Path
-from kb.maintenance.restore import restore_backup
+from kb.backup.restore import restore_backup
 from kb.settings import Settings
 
 renames = iter(range(int(sys.argv[4])))

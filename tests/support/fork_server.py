@@ -28,8 +28,7 @@ ROOT = Path(__file__).parents[2]
 MAINS = {"kb_cli.main": "kb_cli.main:main", "uvicorn": "uvicorn.main:main"}
 """The modules that can be run, and the function that each runs as a program."""
 
-COMMANDS = {path.stem for path in (ROOT / "src/kb_cli/commands").glob("[a-z]*.py")} - {"mcp"}
-"""The modules of commands, without the one that reads the environment when it is imported."""
+COMMANDS = {path.stem for path in (ROOT / "src/kb_cli/commands").glob("[a-z]*.py")}
 
 IMPORTED = (
     *("kb_cli.main", "kb_cli.server", *(f"kb_cli.commands.{name}" for name in sorted(COMMANDS))),

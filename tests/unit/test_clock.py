@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from kb import clock
 from kb.access.keyring import _later
 from kb.api.errors import NotFound
+from kb.backup.make import back_up
+from kb.backup.schedule import BackupSchedule
+from kb.backup.storage import age_of_newest, backup_folders
 from kb.clock import ACCEPTED, EARLIEST, Clock, ClockReading, accept, describe
-from kb.maintenance.backup import back_up
-from kb.maintenance.backup_schedule import BackupSchedule
-from kb.maintenance.backup_storage import age_of_newest, backup_folders
 from kb.store.rows import NOBODY, AuditEvent, Filter, NamedKey, NewJob, Retention, now_iso
 from kb_mcp.upload_store import UploadLimits, UploadStore
 from tests.store.test_backup import Data

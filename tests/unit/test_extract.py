@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import Unreadable
 from kb.api.fields import NOTE
+from kb.api.file_types import OWN_TYPES
 from kb.formats.containers.ole import OLE_SIGNATURE
 from kb.formats.detect import detect
 from kb.formats.extract import extract
@@ -150,7 +150,7 @@ def test_a_parser_that_panics_is_a_reason_like_any_other():
 
 def test_each_format_has_a_reader_and_a_type_that_clients_know():
     assert all(callable(import_module(each.reader).read) for each in FORMATS.values())
-    assert list(DOC_TYPES) == sorted([NOTE, *FORMATS])
+    assert list(OWN_TYPES) == sorted([NOTE, *FORMATS])
 
 
 def test_no_suffix_belongs_to_two_formats():

@@ -16,11 +16,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from kb.api.errors import Unreadable
 from kb.api.fields import DocumentsCursor, JobsCursor
+from kb.api.file_types import MARKUPS
 from kb.api.inline_tags import inline_tags
 from kb.formats.detect import detect
 from kb.formats.extract import extract
 from kb.formats.readers.front_matter import front_matter
-from kb.formats.registry import FORMATS, MARKUPS, reader_module
+from kb.formats.registry import FORMATS
 from kb.formats.text.extracted import Extracted, Section
 from kb.ingest.chunk import Chunker
 from kb.parser.sandbox import resident
@@ -35,9 +36,7 @@ LONGEST = 10
 MOST_GROWTH = 100 << 20
 """How many bytes of memory all examples but the first may leave behind."""
 
-READERS = sorted(
-    {reader_module(doc_type, "") for doc_type in FORMATS} | {reader_module("text", suffix) for suffix in MARKUPS}
-)
+READERS = sorted({each.reader for each in FORMATS.values()} | set(MARKUPS.values()))
 TEXT = st.text(st.characters(codec="utf-8"), max_size=300)
 
 

@@ -209,7 +209,7 @@ def test_a_map_does_not_tell_a_limited_key_that_others_write(embedder, make_stor
 
 def test_the_inbox_logs_no_names(caplog, tmp_path, make_store):
     from kb.blobs.folder import FolderBlobs
-    from kb.maintenance.inbox import Inbox
+    from kb.inbox import Inbox
 
     (tmp_path / "inbox").mkdir()
     (tmp_path / "staging").mkdir()

@@ -4,10 +4,10 @@ import os
 
 import pytest
 
+from kb import inbox as inbox_module
 from kb.api.errors import SettingError
 from kb.blobs.folder import FolderBlobs
-from kb.maintenance import inbox as inbox_module
-from kb.maintenance.inbox import Inbox
+from kb.inbox import Inbox
 
 pytestmark = pytest.mark.requirement("R-3")
 

@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from kb import live_settings
 from kb.api.errors import Invalid, SettingError, SettingFixed
 from kb.api.settings_models import SettingsChange
 from kb.core import make_extractors
-from kb.maintenance import live_settings
-from kb.maintenance.live_settings import (
+from kb.live_settings import (
     LiveSettings,
     Part,
     check_backup_folder,

@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from kb.exchange.export_names import Tree, safe_name
 from kb.folders.safe_names import LONGEST
-from kb.maintenance.export_names import Tree, safe_name
 
 
 def placed(*paths):

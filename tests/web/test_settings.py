@@ -127,20 +127,20 @@ def test_keys_are_made_rotated_and_revoked(reading, guarded):
     def status(key):
         return httpx2.get(f"{guarded.url}/api/v1/status", headers={"Authorization": f"Bearer {key}"}).status_code
 
-    first = send(act="make", name="phone", right="read", tags="work, taxes", path="")
+    first = send(act="make", name="handset", right="read", tags="work, taxes", path="")
     assert status(first) == 200
     assert "kb does not show it again" in reader.text
     reader.open(f"{guarded.url}/keys")
     assert first not in reader.answer.text
-    assert reader.page.xpath("//li[span='phone']//span[@class='tag']/text()") == ["work", "taxes"]
-    second = send(act="rotate", name="phone")
+    assert reader.page.xpath("//li[span='handset']//span[@class='tag']/text()") == ["work", "taxes"]
+    second = send(act="rotate", name="handset")
     assert (status(first), status(second)) == (401, 200)
-    assert not send(act="make", name="phone", right="read")
+    assert not send(act="make", name="handset", right="read")
     assert "already exists" in reader.text
-    send(act="revoke", name="phone")
-    assert "Revoked the key “phone”" in reader.text
+    send(act="revoke", name="handset")
+    assert "Revoked the key “handset”" in reader.text
     assert status(second) == 401
-    for form in ({"act": "revoke", "name": "phone"}, {"act": "revoke", "name": "../status"}, {"act": "burn"}, {}):
+    for form in ({"act": "revoke", "name": "handset"}, {"act": "revoke", "name": "../status"}, {"act": "burn"}, {}):
         send(**form)
         assert reader.answer.status_code in (404, 422), form
     send(act="make", name="boss", right="admin", tags="work")

@@ -27,13 +27,13 @@ from bench.peers.rankings.texts import Texts
 from bench.serving import serving
 from kb.embed.open import open_embedder
 from kb.settings import Settings
-from kb_cli.evaluation.measures import Measures, mean
+from kb_cli.evaluation import Measures, mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kb.embed.protocol import Embedder
-    from kb_cli.evaluation.questions import Question
+    from kb_cli.evaluation import Question
 
 PEERS: Final = ("chroma", "lancedb", "txtai", "qmd")
 GIVEN: Final = ("scifact", "cranfield", "locomo_sessions", "locomo_turns")

@@ -7,14 +7,15 @@ store, so a document outside the limit does not exist for them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import cast
+from typing import ClassVar, cast
 
+from kb.access.guards import Guarded, allowed, changing, filtered, of_visible, within
 from kb.api.errors import Forbidden, NotFound
-from kb.api.fields import JobStatus, Sort
+from kb.api.fields import JobStatus
 from kb.api.rights import Caller, Limit
 from kb.api.tag_tree import is_in_any
 from kb.store import rows
@@ -34,6 +35,11 @@ from kb.store.protocol import (
 from kb.store.rows import NOBODY, AuditEvent, Author, HistoryCounts, VectorSpace
 
 PAGE = 500
+
+
+def restricted(store: Store, caller: Caller, client: str | None = None, *, at_primary: bool = False) -> Store:
+    """Return the store as a caller may see and change it; see `CallerStore`."""
+    return cast("Store", CallerStore(store, caller, client, at_primary=at_primary))
 
 
 class CallerStore:
@@ -203,71 +209,38 @@ class CallerTransaction:
         return cast("Index", LimitedIndex(index, self.limit)) if self.limit else index
 
 
-class CallerDocuments:
+class CallerDocuments(Guarded[Documents]):
     """See `kb.store.protocol.Documents`."""
 
-    def __init__(self, inner: Documents, tx: CallerTransaction) -> None:
-        self.inner = inner
-        self.tx = tx
-
-    def has_successors(self) -> bool:
-        return self.inner.has_successors()
-
-    def file_hashes(self) -> set[str]:
-        return self.inner.file_hashes()
-
-    def take_unneeded_files(self) -> list[str]:
-        return self.inner.take_unneeded_files()
-
-    def chunks(self, document_id: int, start: int = 0, limit: int | None = None) -> list[rows.Chunk]:
-        self.tx.check(document_id)
-        return self.inner.chunks(document_id, start, limit)
-
-    def chunks_between(self, document_id: int, start: int, end: int) -> list[rows.Chunk]:
-        self.tx.check(document_id)
-        return self.inner.chunks_between(document_id, start, end)
-
-    def chunk_places(self, document_id: int) -> list[rows.ChunkPlace]:
-        self.tx.check(document_id)
-        return self.inner.chunk_places(document_id)
+    guards: ClassVar = {
+        "has_successors": allowed,
+        "file_hashes": allowed,
+        "take_unneeded_files": allowed,
+        "chunks": of_visible,
+        "chunks_between": of_visible,
+        "chunk_places": of_visible,
+        "extent": of_visible,
+        "parts": of_visible,
+        "stamp": of_visible,
+        "has_vectors": of_visible,
+        "set_vectors": of_visible,
+        "replace": changing("update"),
+        "update": changing("update"),
+        "rename": changing("update"),
+        "page": filtered,
+        "count": filtered,
+        "repeated": within("within"),
+        "having": within("within"),
+        "named": within("within"),
+        "tags": within("limit"),
+        "branches": within("limit"),
+        "with_content": within("limit"),
+        "with_body": within("limit"),
+    }
 
     def chunk_ids(self, document_ids: Sequence[int], most: int) -> list[tuple[int, int]]:
-        return self.inner.chunk_ids([document_id for document_id in document_ids if self.get(document_id)], most)
-
-    def extent(self, document_id: int) -> rows.Extent:
-        self.tx.check(document_id)
-        return self.inner.extent(document_id)
-
-    def parts(self, document_id: int) -> list[tuple[int, str | None]]:
-        self.tx.check(document_id)
-        return self.inner.parts(document_id)
-
-    def stamp(self, document_id: int, updated_at: str | None) -> None:
-        self.tx.check(document_id)
-        self.inner.stamp(document_id, updated_at)
-
-    def replace(self, document_id: int, content: rows.Content) -> None:
-        self.tx.check(document_id)
-        self.inner.replace(document_id, content)
-        self.tx.record_change(document_id, "update")
-
-    def update(self, document_id: int, content: rows.Content) -> None:
-        self.tx.check(document_id)
-        self.inner.update(document_id, content)
-        self.tx.record_change(document_id, "update")
-
-    def has_vectors(self, document_id: int) -> bool:
-        self.tx.check(document_id)
-        return self.inner.has_vectors(document_id)
-
-    def set_vectors(self, document_id: int, content: rows.Content) -> None:
-        self.tx.check(document_id)
-        self.inner.set_vectors(document_id, content)
-
-    def rename(self, document_id: int, filename: str) -> None:
-        self.tx.check(document_id)
-        self.inner.rename(document_id, filename)
-        self.tx.record_change(document_id, "update")
+        visible = [document_id for document_id in document_ids if self.get(document_id)]
+        return self.inner.chunk_ids(visible, most)
 
     def get(self, document_id: int) -> rows.Document | None:
         document = self.inner.get(document_id)
@@ -276,33 +249,6 @@ class CallerDocuments:
     def part_of(self, document_id: int) -> int | None:
         whole = self.inner.part_of(document_id)
         return whole if whole and self.get(whole) else None
-
-    def page(self, where: rows.Filter, *, sort: Sort, limit: int, cursor: str | None) -> list[rows.Document]:
-        return self.inner.page(replace(where, limit=self.tx.limit), sort=sort, limit=limit, cursor=cursor)
-
-    def count(self, where: rows.Filter) -> int:
-        return self.inner.count(replace(where, limit=self.tx.limit))
-
-    def repeated(self, *, limit: int, before: int | None) -> list[rows.Repeated]:
-        return self.inner.repeated(limit=limit, before=before, within=self.tx.limit)
-
-    def having(self, content_hash: str, *, limit: int) -> list[rows.Document]:
-        return self.inner.having(content_hash, limit=limit, within=self.tx.limit)
-
-    def tags(self) -> list[tuple[str, int]]:
-        return self.inner.tags(self.tx.limit)
-
-    def branches(self) -> dict[str, int]:
-        return self.inner.branches(self.tx.limit)
-
-    def named(self, tokens: Collection[str], most: int, limit: int) -> list[rows.Named]:
-        return self.inner.named(tokens, most, limit, self.tx.limit)
-
-    def with_content(self, content_hash: str, source_path: str | None, *, note: bool) -> rows.Document | None:
-        return self.inner.with_content(content_hash, source_path, note=note, limit=self.tx.limit)
-
-    def with_body(self, body_hash: str, most: int) -> Iterator[rows.Document]:
-        return self.inner.with_body(body_hash, most, self.tx.limit)
 
     def at_path(self, source_path: str) -> rows.Document | None:
         """Return the document at a path, for writing.
@@ -376,52 +322,27 @@ class CallerDocuments:
         self.tx.record("purge", gone)
 
 
-class CallerLinks:
+class CallerLinks(Guarded[Links]):
     """See `kb.store.protocol.Links`. For a limited caller, links lead only to documents within its limit."""
 
-    def __init__(self, inner: Links, tx: CallerTransaction) -> None:
-        self.inner = inner
-        self.tx = tx
-
-    @property
-    def is_complete(self) -> bool:
-        return self.inner.is_complete
-
-    def outgoing(self, document: rows.Document) -> list[rows.OutgoingLink]:
-        return self.inner.outgoing(document, self.tx.limit)
-
-    def in_text(self, text: str, document: rows.Document | None) -> list[rows.OutgoingLink]:
-        return self.inner.in_text(text, document, self.tx.limit)
-
-    def incoming(self, document: rows.Document, most: int) -> tuple[list[rows.Backlink], int]:
-        return self.inner.incoming(document, most, self.tx.limit)
+    guards: ClassVar = {
+        "is_complete": allowed,
+        "outgoing": within("limit"),
+        "in_text": within("limit"),
+        "incoming": within("limit"),
+    }
 
 
-class CallerHistory:
+class CallerHistory(Guarded[History]):
     """See `kb.store.protocol.History`. A limited caller sees a version if it and its document are within the limit."""
 
-    def __init__(self, inner: History, tx: CallerTransaction) -> None:
-        self.inner = inner
-        self.tx = tx
-
-    @property
-    def has_bin(self) -> bool:
-        return self.inner.has_bin
-
-    def begins(self) -> str | None:
-        return self.inner.begins()
-
-    def chunks(self, version: rows.Version) -> list[rows.Chunk]:
-        return self.inner.chunks(version)
-
-    def keep(self, document_id: int, author: Author) -> None:
-        self.tx.check(document_id)
-        self.inner.keep(document_id, author)
-
-    def restore(self, document_id: int, content: rows.Content, author: Author) -> None:
-        self.tx.check(document_id)
-        self.inner.restore(document_id, content, author)
-        self.tx.record_change(document_id, "restore")
+    guards: ClassVar = {
+        "has_bin": allowed,
+        "begins": allowed,
+        "chunks": allowed,
+        "keep": of_visible,
+        "restore": changing("restore"),
+    }
 
     def unlink(self, document_id: int, author: Author) -> None:
         """Remove the links to a document, even from documents outside the limit, which lose nothing else."""
@@ -491,19 +412,16 @@ class CallerHistory:
         return HistoryCounts(0, 0, self.inner.begins(), 0)
 
 
-class CallerJobs:
+class CallerJobs(Guarded[Jobs]):
     """See `kb.store.protocol.Jobs`. A limited caller sees only the jobs that it sent."""
 
-    def __init__(self, inner: Jobs, tx: CallerTransaction) -> None:
-        self.inner = inner
-        self.tx = tx
-
-    def staged(self) -> set[str]:
-        return self.inner.staged()
-
-    def retry_parts(self, document_id: int) -> None:
-        self.tx.check(document_id)
-        self.inner.retry_parts(document_id)
+    guards: ClassVar = {
+        "staged": allowed,
+        "set_document": allowed,
+        "finish": allowed,
+        "awaits": allowed,
+        "retry_parts": of_visible,
+    }
 
     def add(self, job: rows.NewJob) -> int:
         """Queue a job within the limit.
@@ -529,15 +447,6 @@ class CallerJobs:
 
     def pending(self) -> int:
         return self.inner.pending(self._of)
-
-    def set_document(self, job_id: int, document_id: int, *, existed: bool, omitted: Mapping[str, int]) -> None:
-        self.inner.set_document(job_id, document_id, existed=existed, omitted=omitted)
-
-    def finish(self, job_id: int, document_id: int, *, existed: bool, omitted: Mapping[str, int]) -> None:
-        self.inner.finish(job_id, document_id, existed=existed, omitted=omitted)
-
-    def awaits(self, source_path: str, before: int) -> bool:
-        return self.inner.awaits(source_path, before)
 
     def later(self, job_id: int) -> int | None:
         return self.inner.later(job_id) if self.get(job_id) else None
@@ -571,18 +480,10 @@ class CallerJobs:
         return job if self.tx.limit is None or is_own else None
 
 
-class CallerOperations:
+class CallerOperations(Guarded[Operations]):
     """See `kb.store.protocol.Operations`. A limited caller sees its own operations, and their visible documents."""
 
-    def __init__(self, inner: Operations, tx: CallerTransaction) -> None:
-        self.inner = inner
-        self.tx = tx
-
-    def counts(self, number: int) -> rows.OperationCounts:
-        return self.inner.counts(number)
-
-    def jobs(self, operation: rows.Operation) -> list[int]:
-        return self.inner.jobs(operation)
+    guards: ClassVar = {"counts": allowed, "jobs": allowed}
 
     def get(self, number: int) -> rows.Operation | None:
         operation = self.inner.get(number)
@@ -604,15 +505,10 @@ class CallerOperations:
         ]
 
 
-class CallerFolders:
+class CallerFolders(Guarded[Folders]):
     """See `kb.store.protocol.Folders`. A limited caller syncs only folders within its limit."""
 
-    def __init__(self, inner: Folders, tx: CallerTransaction) -> None:
-        self.inner = inner
-        self.tx = tx
-
-    def let_in(self, source_path: str) -> None:
-        self.inner.let_in(source_path)
+    guards: ClassVar = {"let_in": allowed}
 
     def all(self) -> list[rows.SyncedFolder]:
         return [folder for folder in self.inner.all() if self._may_take(folder.prefix)]
@@ -676,6 +572,7 @@ class LimitedIndex:
         self.analyzer = index.analyzer
         self.documents_of = index.documents_of
         self.hits = index.hits
+        self.texts = index.texts
 
     @property
     def languages(self) -> Sequence[str]:

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
 
-from kb.api.doc_types import DOC_TYPES
+from kb.api.file_types import OWN_TYPES
 from kb.api.stream_safe import composed
 
 DEFAULT_TOP = 10
@@ -170,7 +170,7 @@ IdPrefix = Annotated[
     str, Field(pattern=r"^[1-9][0-9]{0,17}$", description="Only documents whose id begins with these digits.")
 ]
 DocType = Annotated[
-    str, Field(min_length=1, max_length=100, description=f"Only documents of this type: {', '.join(DOC_TYPES)}.")
+    str, Field(min_length=1, max_length=100, description=f"Only documents of this type: {', '.join(OWN_TYPES)}.")
 ]
 Lang = Annotated[
     str,

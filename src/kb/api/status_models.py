@@ -71,10 +71,11 @@ class ClockStatus(Reply):
 class Status(Reply):
     """The engine's state: `documents` counts by doc_type, `languages` by language, `top_tags` by tag.
 
-    `database_size` is in bytes. `precisions` counts the vectors computed in each precision, including vectors of
-    deleted passages. `full_text` is the index that answers keyword searches. `replica` is null without replicas, and
-    `clock` is null while kb trusts the machine's clock. `foreign` lists objects in the database that kb did not create,
-    such as a trigger; such an object may change saved data. `notes_folder` is null without KB_NOTES_DIR.
+    `doc_types` names the types that this engine knows, also from other packages. `database_size` is in bytes.
+    `precisions` counts the vectors computed in each precision, including vectors of deleted passages. `full_text` is
+    the index that answers keyword searches. `replica` is null without replicas, and `clock` is null while kb trusts the
+    machine's clock. `foreign` lists objects in the database that kb did not create, such as a trigger; such an object
+    may change saved data. `notes_folder` is null without KB_NOTES_DIR.
     """
 
     version: str
@@ -84,6 +85,7 @@ class Status(Reply):
     device: str
     provider: str
     documents: dict[str, int]
+    doc_types: list[str] = []
     languages: dict[str, int] = {}
     top_tags: list[TagCount]
     chunks: int

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 MAX_CALLERS: Final = 10_000
-"""The number of callers remembered; beyond it, the oldest are forgotten."""
+"""The number of callers remembered; beyond it, those who called least recently are forgotten."""
 
 
 class GCRA:
@@ -24,7 +24,7 @@ class GCRA:
         self._interval = 60 / per_minute
         self._clock = clock
         self._arrivals: dict[str, float] = {}
-        """Each caller's theoretical arrival time: when all of its calls are available again."""
+        """Each caller's theoretical arrival time: when all of its calls are available again. In the order of calls."""
 
     def acquire(self, caller: str) -> float:
         """Count a call. Return 0 if it is allowed, otherwise the seconds until one is."""
@@ -36,6 +36,7 @@ class GCRA:
         if len(self._arrivals) >= MAX_CALLERS:
             for other in list(islice(self._arrivals, MAX_CALLERS // 2)):
                 del self._arrivals[other]
+        self._arrivals.pop(caller, None)  # a dictionary keeps the place of a known key, and the first are forgotten
         self._arrivals[caller] = arrival
         return 0
 

@@ -44,7 +44,6 @@ class FolderBlobs:
         return self._root / path
 
     def put(self, name: str, content: Readable) -> None:
-        """Write a blob, whole or not at all; it is on disk when this returns."""
         with self._reaching(), self._written(name) as part, part.open("xb") as file:
             while block := content.read(BLOCK_SIZE):
                 file.write(block)
@@ -82,13 +81,11 @@ class FolderBlobs:
 
     @contextmanager
     def local(self, name: str) -> Iterator[Path]:
-        """Provide the path of a blob."""
         with self._reaching():
             self.path(name).stat()
         yield self.path(name)
 
     def size(self, name: str) -> int | None:
-        """Return the size of a blob in bytes; None if it does not exist."""
         try:
             with self._reaching():
                 return self.path(name).stat().st_size
@@ -96,7 +93,6 @@ class FolderBlobs:
             return None
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove these blobs; missing ones are ignored."""
         with self._reaching():
             for name in names:
                 self.path(name).unlink(missing_ok=True)
@@ -116,7 +112,6 @@ class FolderBlobs:
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:
-        """Translate errors of the operating system."""
         try:
             yield
         except OSError as error:
@@ -159,11 +154,9 @@ class KeptFiles:
         return self._folder / kept_as(content_hash).removeprefix(KEPT)
 
     def has(self, content_hash: str) -> bool:
-        """Return whether the file with this content is kept."""
         return bool(DIGEST.fullmatch(content_hash)) and self.path(content_hash).exists()
 
     def digests(self) -> set[str]:
-        """Return the hashes of the kept files."""
         return {path.name for path in self._folder.glob("??/*") if _is_kept(path)}
 
 
@@ -187,18 +180,16 @@ class SharedFolder(FolderBlobs):
         self._marker = root / marker
 
     def put(self, name: str, content: Readable) -> None:
-        """Write a blob, if the folder is available."""
         self._check(self.path(name))
         super().put(name, content)
 
     def copy(self, names: Mapping[str, str]) -> None:
-        """Give blobs a second name, if the folder is available."""
         for to in names.values():
             self._check(self.path(to))
         super().copy(names)
 
     def size(self, name: str) -> int | None:
-        """Return the size of a blob in bytes; None if it does not exist. The marker may be missing in a new folder."""
+        # In a new folder, the marker may be missing.
         if self.path(name) == self._marker and self._root.is_dir() and not self._is_there():
             return None
         return super().size(name)

@@ -61,7 +61,6 @@ class OpenBlob(NamedTuple):
     file: BinaryIO | None = None
 
     def close(self) -> None:
-        """Release the file."""
         self.blocks.close()
         if self.file:  # in case no block was read
             self.file.close()

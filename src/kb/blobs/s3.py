@@ -75,7 +75,6 @@ class S3Blobs:
             self._store.put(name, blocks, chunk_size=PART_SIZE, max_concurrency=PARTS_AT_ONCE)
 
     def copy(self, names: Mapping[str, str]) -> None:
-        """Give blobs a second name; the server copies them."""
         with _reaching():
             for name, to in names.items():
                 self._store.copy(name, to)
@@ -92,7 +91,6 @@ class S3Blobs:
             yield path
 
     def size(self, name: str) -> int | None:
-        """Return the size of a blob in bytes; None if it does not exist."""
         try:
             with _reaching():
                 return self._store.head(name)["size"]
@@ -100,13 +98,11 @@ class S3Blobs:
             return None
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove these blobs; missing ones are ignored."""
         if batch := list(names):
             with _reaching():
                 self._store.delete(batch)
 
     def list(self, prefix: str) -> Iterator[Blob]:
-        """Yield the blobs whose names have this prefix."""
         now = datetime.now(UTC)
         with _reaching(is_there=True):
             for part in self._store.list(prefix):

@@ -6,7 +6,7 @@ import asyncio
 
 from starlette.types import ASGIApp, Message, Scope
 
-from kb.client.transport import BrokenOff, Request, Response
+from kb.client.transport import BrokenOff, Outgoing, Response
 
 
 class ASGITransport:
@@ -21,7 +21,7 @@ class ASGITransport:
         self._app = app
         self._client = (address, 0) if address else None
 
-    async def ask(self, request: Request, seconds: float) -> Response:
+    async def ask(self, request: Outgoing, seconds: float) -> Response:
         """Let the app answer. For the errors see `Transport`."""
         body, has_all, is_answered = iter(request.body), False, asyncio.Event()
         messages: list[Message] = []
@@ -50,7 +50,7 @@ class ASGITransport:
         """Do nothing: no connection is open."""
 
 
-def asgi_scope(request: Request) -> Scope:
+def asgi_scope(request: Outgoing) -> Scope:
     """Return the request as a server passes it to an app."""
     path, _, query = request.target.partition("?")
     headers = {"host": "localhost", **request.headers}
@@ -70,7 +70,6 @@ def asgi_scope(request: Request) -> Scope:
 
 
 def read_response(messages: list[Message]) -> Response:
-    """Return the response in the app's messages."""
     start, *parts = messages
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
     return Response(start["status"], headers, b"".join(part.get("body", b"") for part in parts))

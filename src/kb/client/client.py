@@ -16,7 +16,7 @@ from uuid import uuid4
 from kb.api import errors
 from kb.api.rights import OPERATION
 from kb.api.version_check import HEADER, USER_AGENT
-from kb.client.transport import BrokenOff, Request, Response, Transport
+from kb.client.transport import BrokenOff, Outgoing, Response, Transport
 
 if TYPE_CHECKING:
     import httpx2
@@ -95,7 +95,11 @@ class EngineClient:
         self._headers = {"User-Agent": user_agent} | ({"Authorization": f"Bearer {token}"} if token else {})
         self.begin_operation(operation)
         self.engine_version: str | None = None
-        self._transport = transport or _over_network(self.base_url)
+        if transport is None:
+            from kb.client.http import HTTPTransport  # it needs asyncio, which most commands do without
+
+            transport = HTTPTransport(self.base_url)
+        self._transport = transport
 
     async def __aenter__(self) -> Self:
         return self
@@ -162,11 +166,9 @@ class EngineClient:
         return job
 
     async def retry_job(self, job_id: int) -> JSON:
-        """POST /jobs/{id}/retry."""
         return await self._call("POST", f"jobs/{job_id}/retry", repeatable=False)
 
     async def drop_job(self, job_id: int) -> JSON:
-        """DELETE /jobs/{id}."""
         return await self._call("DELETE", f"jobs/{job_id}", repeatable=False)
 
     async def documents(self, **query: object) -> JSON:
@@ -232,7 +234,6 @@ class EngineClient:
         return await self._call("PUT", "duplicates/dismissed", json=sent)
 
     async def iter_duplicates(self, kind: str) -> AsyncIterator[JSON]:
-        """Yield the pages of duplicates."""
         cursor = None
         while True:
             page = await self.duplicates(kind=kind, cursor=cursor)
@@ -285,7 +286,6 @@ class EngineClient:
         )
 
     async def restore(self, document_id: int, *, why: str | None = None) -> JSON:
-        """POST /documents/{id}/restore."""
         params = _given(why=why)
         path = f"documents/{document_id}/restore"
         return await self._call("POST", path, params=params, repeatable=False, timeout=LONG_SECONDS)
@@ -344,7 +344,6 @@ class EngineClient:
     async def change_tags(
         self, document_id: int, *, add: Sequence[str] = (), remove: Sequence[str] = (), why: str | None = None
     ) -> JSON:
-        """PATCH /documents/{id}/tags."""
         change = {"add": list(add), "remove": list(remove)}
         return await self._call("PATCH", f"documents/{document_id}/tags", params=_given(why=why), json=change)
 
@@ -373,7 +372,6 @@ class EngineClient:
         )
 
     async def keys(self) -> JSON:
-        """GET /keys."""
         return await self._call("GET", "keys")
 
     async def make_key(self, name: str, *, right: str, tags: Sequence[str] = (), path: str | None = None) -> JSON:
@@ -382,12 +380,10 @@ class EngineClient:
         return await self._call("POST", "keys", json=body, repeatable=False)
 
     async def rotate_key(self, name: str, *, grace_minutes: int = 0) -> JSON:
-        """POST /keys/{name}/rotate."""
         body = {"grace_minutes": grace_minutes}
         return await self._call("POST", f"keys/{quote(name, safe='')}/rotate", json=body, repeatable=False)
 
     async def revoke_key(self, name: str) -> JSON:
-        """DELETE /keys/{name}."""
         return await self._call("DELETE", f"keys/{quote(name, safe='')}", repeatable=False)
 
     async def own_rights(self) -> JSON:
@@ -403,7 +399,6 @@ class EngineClient:
         return await self._call("GET", "audit", params=_given(**query))
 
     async def links(self, document_id: int) -> JSON:
-        """GET /documents/{id}/links."""
         return await self._call("GET", f"documents/{document_id}/links")
 
     async def look_up_links(self, text: str, document_id: int | None = None) -> JSON:
@@ -411,18 +406,15 @@ class EngineClient:
         return await self._call("POST", "links", json=_given(text=text, document_id=document_id))
 
     async def rename_tag(self, old: str, new: str, *, why: str | None = None) -> JSON:
-        """POST /tags/rename."""
         change = {"old": old, "new": new}
         return await self._call("POST", "tags/rename", params=_given(why=why), json=change, timeout=LONG_SECONDS)
 
     async def delete_tag(self, tag: str, *, why: str | None = None) -> JSON:
-        """POST /tags/delete."""
         return await self._call(
             "POST", "tags/delete", params=_given(why=why), json={"name": tag}, repeatable=False, timeout=LONG_SECONDS
         )
 
     async def tags(self) -> JSON:
-        """GET /tags."""
         return await self._call("GET", "tags")
 
     async def reembedding(self) -> JSON:
@@ -519,7 +511,7 @@ class EngineClient:
         target = f"{PREFIX}/{path}" + (f"?{urlencode(params, doseq=True)}" if params else "")
         try:
             with self._around(method, path) as more:
-                request = Request(method, target, {**self._headers, **own, **more, **headers}, body)
+                request = Outgoing(method, target, {**self._headers, **own, **more, **headers}, body)
                 answer = await self._answer(request, repeatable, timeout or self._timeout)
         except TimeoutError:
             raise errors.EngineSlow(
@@ -545,19 +537,13 @@ class EngineClient:
             raise self._not_an_engine()
         return answer
 
-    async def _answer(self, request: Request, repeatable: bool, seconds: float) -> Response:
+    async def _answer(self, request: Outgoing, repeatable: bool, seconds: float) -> Response:
         try:
             return await self._transport.ask(request, seconds)
         except BrokenOff:
             if not repeatable:
                 raise
             return await self._transport.ask(request, seconds)
-
-
-def _over_network(base_url: str) -> Transport:
-    from kb.client.http import HTTPTransport
-
-    return HTTPTransport(base_url)
 
 
 def _wait(seconds: int) -> Mapping[str, int]:
@@ -597,10 +583,7 @@ def _error(answer: Response) -> errors.KbError:
         kind = errors.BY_CODE.get(problem["type"].rpartition(":")[2], errors.KbError)
         error = kind(str(problem["detail"]), extra={name: problem[name] for name in problem.keys() - STANDARD})
     except (ValueError, LookupError, TypeError, AttributeError):
-        error = errors.KbError(f"The engine answered {answer.status} {_phrase(answer.status)}.")
+        phrase = HTTPStatus(answer.status).phrase if answer.status in set(HTTPStatus) else ""
+        error = errors.KbError(f"The engine answered {answer.status} {phrase}.")
     error.status = answer.status
     return error
-
-
-def _phrase(status: int) -> str:
-    return HTTPStatus(status).phrase if status in set(HTTPStatus) else ""

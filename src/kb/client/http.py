@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import httptools
 
-from kb.client.transport import BodyUnreadable, BrokenOff, Request, Response
+from kb.client.transport import BodyUnreadable, BrokenOff, Outgoing, Response
 
 if TYPE_CHECKING:
     import ssl
@@ -41,7 +41,7 @@ class HTTPTransport:
         self._idle: deque[Connection] = deque()
         self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
 
-    async def ask(self, request: Request, seconds: float) -> Response:
+    async def ask(self, request: Outgoing, seconds: float) -> Response:
         """Send the request over a connection that no other request uses. For the errors see `Transport`."""
         async with asyncio.timeout(seconds):
             await self._slots.acquire()
@@ -51,11 +51,10 @@ class HTTPTransport:
             self._slots.release()
 
     async def close(self) -> None:
-        """Close every connection."""
         while self._idle:
             self._idle.pop().close()
 
-    async def _exchange(self, request: Request, seconds: float) -> Response:
+    async def _exchange(self, request: Outgoing, seconds: float) -> Response:
         connection = self._pop_idle() or await self._connect(min(seconds, CONNECT_SECONDS))
         try:
             answer = await connection.exchange(self._head(request), request, seconds)
@@ -85,7 +84,7 @@ class HTTPTransport:
 
         return httpx2.create_ssl_context()
 
-    def _head(self, request: Request) -> bytes:
+    def _head(self, request: Outgoing) -> bytes:
         headers = {"Host": self._netloc, **request.headers}
         lines = [f"{request.method} {self._path}{request.target} HTTP/1.1", *map(": ".join, headers.items()), "", ""]
         return "\r\n".join(lines).encode()
@@ -101,14 +100,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether data can be sent."""
         return not self._transport.is_closing()
 
     def close(self) -> None:
-        """Close it, even during an exchange."""
         self._transport.abort()
 
-    async def exchange(self, head: bytes, request: Request, seconds: float) -> Response:
+    async def exchange(self, head: bytes, request: Outgoing, seconds: float) -> Response:
         """Send a request and await its answer, which may precede the request's end. For the errors see `Transport`."""
         self._seconds = seconds
         incoming = self._incoming = Incoming()
@@ -122,7 +119,7 @@ class Connection(asyncio.Protocol):
             self.close()
         return answer
 
-    async def _send(self, head: bytes, request: Request, incoming: Incoming) -> bool:
+    async def _send(self, head: bytes, request: Outgoing, incoming: Incoming) -> bool:
         """Return whether the whole request was sent; the server may answer early."""
         headers = {name.lower(): value for name, value in request.headers.items()}
         is_chunked = "transfer-encoding" in headers

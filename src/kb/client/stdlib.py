@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from kb.client.transport import BrokenOff, Request, Response
+from kb.client.transport import BrokenOff, Outgoing, Response
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ class StdlibTransport:
         url = urlsplit(base_url)
         self._host, self._port, self._path = url.hostname or "", url.port or 80, url.path
 
-    async def ask(self, request: Request, seconds: float) -> Response:
+    async def ask(self, request: Outgoing, seconds: float) -> Response:
         """Send the request, and read the whole answer. For the errors see `Transport`."""
         with closing(HTTPConnection(self._host, self._port, timeout=seconds)) as connection:
             connection.connect()

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Outgoing:
     """An HTTP request.
 
     Args:
@@ -59,7 +59,7 @@ class BodyUnreadable(Exception):
 class Transport(Protocol):
     """A way to reach the engine."""
 
-    async def ask(self, request: Request, seconds: float) -> Response:
+    async def ask(self, request: Outgoing, seconds: float) -> Response:
         """Send the request, and read the whole answer.
 
         Args:

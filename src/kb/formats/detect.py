@@ -11,11 +11,12 @@ from pathlib import PurePath
 from typing import Final, cast, get_args
 
 from kb.api.errors import Unreadable
+from kb.api.file_types import IMAGE
 from kb.api.job_errors import NO_DOC, NO_OCR, NO_PPT, NO_SPEECH, NO_VIDEO, NO_WPD
 from kb.formats.containers.mailbox import begins_message, is_mailbox, message_in, without_separator
 from kb.formats.containers.ole import OLE_SIGNATURE, WORKBOOKS, is_stream, open_ole
 from kb.formats.delimiter import looks_delimited
-from kb.formats.registry import FORMATS, IMAGE
+from kb.formats.registry import ADDED, FORMATS
 from kb.formats.text.encoding import NOT_TEXT, as_utf8, decode
 from kb.formats.text.external_types import Kind, Opaque, is_picture
 
@@ -107,6 +108,19 @@ def detect(data: bytes, filename: str) -> str:
     """
     if not data:
         raise Unreadable("the file is empty")
+    path = PurePath(filename.lower())
+    added = ADDED.get(path.suffix)
+    try:
+        doc_type = _own_type(data, path)
+    except Unreadable:
+        if added:
+            return added
+        raise
+    return added if added and FORMATS[doc_type].is_text else doc_type
+
+
+def _own_type(data: bytes, path: PurePath) -> str:
+    """Return the type of a file, one of kb's own; raise as `detect` does."""
     if data[:1024].lstrip(_PDF_PADDING).startswith(b"%PDF-"):
         return "pdf"
     if data.startswith(_ZIP):
@@ -117,7 +131,6 @@ def detect(data: bytes, filename: str) -> str:
         return "rtf"
     if data.startswith(TNEF_SIGNATURE):
         return "tnef"
-    path = PurePath(filename.lower())
     if _is_saved_page(data, path.suffix):
         return "mht"
     if _is_mail(message_in(data), path.suffix):
@@ -125,12 +138,15 @@ def detect(data: bytes, filename: str) -> str:
     try:
         text = decode(data)
     except Unreadable:
-        return _type_of_binary(data, path.suffix)
+        if b"%PDF-" in data[:1024]:  # after some junk, which PDF readers ignore
+            return "pdf"
+        if is_picture(data) and any(mime.startswith("image/") for mime in _mime_types(data)):
+            return IMAGE
+        raise Unreadable(_reason_for_binary(data, path.suffix)) from None
     return _type_of_text(text, path)
 
 
 def is_envelope(data: bytes) -> bool:
-    """Return whether a file was encrypted by S/MIME."""
     return any(mark in data[:64] for mark in _ENVELOPES)
 
 
@@ -273,14 +289,6 @@ def _type_in_ole(data: bytes) -> str:
             if is_stream(ole, stream):
                 raise Opaque(reason, kind)
     raise Unreadable("it is a Microsoft OLE file of a type that kb does not read")
-
-
-def _type_of_binary(data: bytes, suffix: str) -> str:
-    if b"%PDF-" in data[:1024]:  # after some junk, which PDF readers ignore
-        return "pdf"
-    if is_picture(data) and any(mime.startswith("image/") for mime in _mime_types(data)):
-        return IMAGE
-    raise Unreadable(_reason_for_binary(data, suffix))
 
 
 def _reason_for_binary(data: bytes, suffix: str) -> str:

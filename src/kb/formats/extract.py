@@ -7,11 +7,13 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import PurePath
 
+from kb.api import file_types
 from kb.api.errors import Unreadable
+from kb.api.file_types import IMAGE, MARKUPS
 from kb.api.omissions import together
 from kb.formats.containers.cms import signed_content
 from kb.formats.detect import detect
-from kb.formats.registry import FORMATS, IMAGE, reader_module
+from kb.formats.registry import ADDED, FORMATS
 from kb.formats.text.base64_data import without_embedded_bytes
 from kb.formats.text.encoding import as_utf8, clean, one_line
 from kb.formats.text.extracted import MOST_FILES, NO_TEXT, Attachment, Extracted, attached_room
@@ -34,6 +36,23 @@ def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str,
     if not extracted.shows_text and not extracted.pictures:
         raise Unreadable(NO_TEXT)
     return doc_type, extracted
+
+
+def reader(doc_type: str, suffix: str = "") -> Callable[[bytes], Extracted]:
+    """Return the function that reads a file of this type with this suffix.
+
+    Raises:
+        Unreadable: the module of another package cannot be imported, or lacks the function.
+    """
+    format_ = FORMATS[doc_type]
+    module = MARKUPS.get(suffix, format_.reader) if doc_type == "text" else format_.reader
+    try:
+        read: Callable[[bytes], Extracted] = import_module(module).read
+    except (Exception, SystemExit) as error:
+        if format_ in file_types.FORMATS:
+            raise
+        raise Unreadable(f"its reader {module} cannot be used: {type(error).__name__}: {error}") from error
+    return read
 
 
 def limited(extracted: Extracted, size: int) -> Extracted:
@@ -67,14 +86,22 @@ def _with_names(extracted: Extracted) -> Extracted:
 def _read(data: bytes, filename: str) -> tuple[str, Extracted]:
     if signed := signed_content(data):
         data, filename = signed, filename.removesuffix(".p7m")
+    suffix = PurePath(filename.lower()).suffix
     try:
-        doc_type, suffix = detect(data, filename), PurePath(filename.lower()).suffix
-        read: Callable[[bytes], Extracted] = import_module(reader_module(doc_type, suffix)).read
+        doc_type = detect(data, filename)
+        read = reader(doc_type, suffix)
         if FORMATS[doc_type].is_text:
             data = without_embedded_bytes(as_utf8(data), " " if doc_type == "csv" else ", ")
-        return doc_type, read(data)
-    except (Unreadable, ImportError, MemoryError):
+        extracted = read(data)
+        if not isinstance(extracted, Extracted):
+            raise Unreadable(f"its reader {FORMATS[doc_type].reader} returned no Extracted")
+        return doc_type, extracted
+    except (Unreadable, MemoryError):
         raise
+    except ImportError as error:
+        if suffix not in ADDED:
+            raise
+        raise Unreadable(f"its reader cannot be used: {type(error).__name__}: {error}") from error
     except Exception as error:
         raise Unreadable(f"the parser failed: {type(error).__name__}") from error
     except BaseException as error:

@@ -42,7 +42,6 @@ def with_pictures(extracted: Extracted, recognized: Iterable[tuple[Picture, str]
 
 
 def with_pages(extracted: Extracted, recognized: Mapping[Scan, str]) -> Extracted:
-    """Return a document with the texts of its scanned pages, each in its place."""
     pieces = _pieces(extracted)
     for scan, words in recognized.items():
         if not words.strip():

@@ -1,94 +1,80 @@
-"""The formats with a reader: the only list of file types.
+"""The file types with a reader, from all packages with an entry point in the group `kb.readers`.
 
-A reader is a module of `kb.formats.readers` with a function `read(data: bytes) -> Extracted`: pure, without state, and
-raising `Unreadable` if the file is at fault. Readers are imported when first needed, to keep the start fast.
+An entry point leads to a list of `kb.api.file_types.Format`. If another package's list is broken, kb works without
+it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+import re
+import sys
+from collections.abc import Iterable
+from contextlib import redirect_stdout
+from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
-_CODE: Final = (
-    *(".ada", ".asm", ".awk", ".bash", ".bat", ".c", ".cc", ".cjs", ".clj", ".cljs", ".cmake", ".cmd", ".cpp", ".cs"),
-    *(".css", ".cu", ".cxx", ".d", ".dart", ".el", ".elm", ".erl", ".ex", ".exs", ".f", ".f90", ".fish", ".fs", ".fsx"),
-    *(".glsl", ".go", ".gradle", ".graphql", ".groovy", ".h", ".hcl", ".hh", ".hpp", ".hs", ".hxx", ".ipp", ".java"),
-    *(".jl", ".js", ".jsx", ".kt", ".kts", ".less", ".lisp", ".lua", ".m", ".mjs", ".mk", ".ml", ".mli", ".mm", ".nim"),
-    *(".nix", ".pas", ".pl", ".pm", ".proto", ".ps1", ".psm1", ".py", ".pyi", ".pyx", ".r", ".rb", ".rkt", ".rs", ".s"),
-    *(".sass", ".scala", ".scm", ".scss", ".sh", ".sol", ".sql", ".sv", ".swift", ".tcl", ".tf", ".ts", ".tsx", ".v"),
-    *(".vb", ".vbs", ".vhd", ".vhdl", ".wgsl", ".zig", ".zsh"),
-)
+from kb.api import file_types
+from kb.api.fields import NOTE
+from kb.api.file_types import MARKUPS, Format
+
+logger = logging.getLogger(__name__)
+
+GROUP: Final = "kb.readers"
+OWN: Final = "kb.api.file_types:FORMATS"
+_DOC_TYPE: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_SUFFIX: Final = re.compile(r"\.[a-z0-9_+-]{1,20}")
 
 
-IMAGE: Final = "image"
+def load(entries: Iterable[EntryPoint]) -> dict[str, Format]:
+    """Return the file types of these entry points by the types of their documents, kb's own first."""
+    formats: dict[str, Format] = {}
+    for entry in sorted(entries, key=lambda entry: (entry.value != OWN, entry.name)):
+        try:
+            formats = _with(formats, entry)
+        except (Exception, SystemExit) as error:
+            if entry.value == OWN:
+                raise
+            reason = f"{type(error).__name__}: {error}"
+            logger.warning("kb works without the file types of %s (%s): %s", entry.name, entry.value, reason)
+    if not formats:
+        raise ImportError("kb is not installed completely: its own file types are missing. Install it again.")
+    return formats
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A format.
-
-    Args:
-        doc_type: the type of its documents.
-        title: its name for people, with an article.
-        module: its reader, a module of `kb.formats.readers`.
-        suffixes: the suffixes of its file names. They decide only between kinds of text.
-        is_text: whether people see its files as written, so that base64 in them is noise.
-    """
-
-    doc_type: str
-    title: str
-    module: str
-    suffixes: tuple[str, ...] = ()
-    is_text: bool = False
-
-    @property
-    def reader(self) -> str:
-        """The full name of the reader's module."""
-        return f"kb.formats.readers.{self.module}"
+def _with(formats: dict[str, Format], entry: EntryPoint) -> dict[str, Format]:
+    formats = dict(formats)
+    with redirect_stdout(sys.stderr):  # the standard output of the parser is for its replies
+        added = entry.load()
+    for format_ in added:
+        _check(format_, formats)
+        formats[format_.doc_type] = format_
+    return formats
 
 
-FORMATS: Final = {
-    format_.doc_type: format_
-    for format_ in (
-        Format("code", "source code", "text", _CODE, is_text=True),
-        Format("csv", "a table of values", "delimited", (".csv", ".tsv", ".tab"), is_text=True),
-        Format("docx", "a Word document", "docx", (".docx",)),
-        Format("eml", "a message", "eml", (".eml", ".emlx")),
-        Format("enex", "an Evernote export", "enex", (".enex",)),
-        Format("epub", "an EPUB book", "epub", (".epub",)),
-        Format("html", "a web page", "html", (".html", ".htm", ".xhtml", ".shtml"), is_text=True),
-        Format("ics", "a calendar", "calendar", (".ics", ".ical", ".ifb", ".vcs")),
-        Format(IMAGE, "a picture", "image"),
-        Format("json", "JSON", "json", (".json", ".jsonl", ".ndjson", ".geojson", ".webmanifest"), is_text=True),
-        Format(
-            *("markdown", "Markdown", "markdown"),
-            (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".qmd", ".rmd"),
-            is_text=True,
-        ),
-        Format("mbox", "a mailbox", "mbox", (".mbox", ".mbx")),
-        Format("mht", "a saved web page", "mht", (".mht", ".mhtml")),
-        Format("msg", "an Outlook message", "msg", (".msg",)),
-        Format("notebook", "a Jupyter notebook", "notebook", (".ipynb",), is_text=True),
-        Format("odp", "an OpenDocument presentation", "odf", (".odp",)),
-        Format("ods", "an OpenDocument spreadsheet", "spreadsheet", (".ods",)),
-        Format("odt", "an OpenDocument text", "odf", (".odt",)),
-        Format("pdf", "a PDF", "pdf", (".pdf",)),
-        Format("pptx", "a PowerPoint presentation", "pptx", (".pptx",)),
-        Format("rtf", "rich text", "rtf", (".rtf",)),
-        Format("text", "a text", "text", is_text=True),
-        Format("tnef", "an Outlook package", "tnef", (".tnef",)),
-        Format("vcf", "contacts", "contacts", (".vcf", ".vcard")),
-        Format("xls", "an Excel 97-2003 workbook", "spreadsheet", (".xls",)),
-        Format("xlsx", "an Excel workbook", "spreadsheet", (".xlsx",)),
-        Format("xml", "XML", "xml", (".xml", ".rss", ".atom", ".rdf"), is_text=True),
-    )
+def _check(format_: object, known: dict[str, Format]) -> None:
+    """Refuse a format that does not follow the rules, or that another package reads already."""
+    if not isinstance(format_, Format):
+        raise TypeError(f"it lists {format_!r} instead of a kb.api.file_types.Format")
+    if not isinstance(format_.reader, str) or not _DOC_TYPE.fullmatch(format_.doc_type):
+        raise ValueError(f"the name of a type, {format_.doc_type!r}, or of its reader, {format_.reader!r}, is invalid")
+    if format_.doc_type in known or format_.doc_type == NOTE:
+        raise ValueError(f"there is already a type {format_.doc_type!r}")
+    taken = {suffix: other.title for other in known.values() for suffix in other.suffixes}
+    taken |= dict.fromkeys(MARKUPS, "a text")
+    for suffix in format_.suffixes:
+        if not _SUFFIX.fullmatch(suffix):
+            raise ValueError(f"{suffix!r} is not a suffix such as '.pgn'")
+        if suffix in taken:
+            raise ValueError(f"files that end in {suffix} are already read as {taken[suffix]}")
+
+
+FORMATS: Final = load(entry_points(group=GROUP))
+DOC_TYPES: Final = frozenset({NOTE, *FORMATS})
+ADDED: Final = {
+    suffix: format_.doc_type
+    for format_ in FORMATS.values()
+    if format_ not in file_types.FORMATS
+    for suffix in format_.suffixes
 }
-
-MARKUPS: Final = {".org": "org", ".rst": "rst", ".rest": "rst"}
-"""The readers of texts with their own heading syntax, by file name suffix."""
-
-
-def reader_module(doc_type: str, suffix: str) -> str:
-    """Return the full name of the reader module for a file of this type with this suffix."""
-    markup = MARKUPS.get(suffix) if doc_type == "text" else None
-    return f"kb.formats.readers.{markup}" if markup else FORMATS[doc_type].reader
+"""The types that other packages add, by file name suffix."""

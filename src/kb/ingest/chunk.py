@@ -204,18 +204,12 @@ def _merge(sections: Sequence[Section], tokens: _Tokens) -> _Cited:
     """Return several sections as one, under the heading of the last."""
     last = sections[-1]
     is_short = tokens.count(last.start, last.end) < SHORTEST_SECTION
-    cited = _together([section.heading for section in sections], are_short=is_short)
-    return _Cited(replace(last, start=sections[0].start), cited, last.start)
-
-
-def _together(paths: Sequence[tuple[str, ...]], *, are_short: bool) -> tuple[str, ...]:
-    """Return the citation heading of several sections: the shared path of short ones, else the first and last heading.
-
-    The heading of a section that contains the next one does not count.
-    """
+    # The shared path of short sections, else the first and last heading. One that contains the next does not count.
+    paths = [section.heading for section in sections]
     ends = [path for path, later in pairwise(paths) if later[: len(path)] != path]
     shared = reduce(_shared, [*ends, paths[-1]])
-    return shared if shared and are_short else _range(ends[0] if ends else paths[-1], paths[-1])
+    cited = shared if shared and is_short else _range(ends[0] if ends else paths[-1], paths[-1])
+    return _Cited(replace(last, start=sections[0].start), cited, last.start)
 
 
 def _range(first: tuple[str, ...], last: tuple[str, ...]) -> tuple[str, ...]:
@@ -294,7 +288,6 @@ class _Tokens:
         return self._split_word(start, latest, size)
 
     def _advance(self, start: int, tokens: int) -> int:
-        """Return the position after this many tokens."""
         following = self._recounted[bisect_left(self._recounted, start) :]
         index = self._first_after(start) + tokens - len(following)
         if tokens < len(following):
@@ -316,15 +309,13 @@ class _Tokens:
         while len(starts := self._tokenizer.token_starts(self.text[start:end])) > size:
             end = start + min(starts[size], (end - start) * 9 // 10)
         end = max(end, start + 1)
-        self._recounted_end = self._word_end(end, min(RECOUNTED * (end - start), TOKEN_CHARS * CHUNK_TOKENS))
+        most = min(RECOUNTED * (end - start), TOKEN_CHARS * CHUNK_TOKENS)
+        limit = min(end + most, len(self.text))
+        space = SPACE.search(self.text, end, limit)
+        self._recounted_end = space.start() if space else limit
         again = self._tokenizer.token_starts(self.text[end : self._recounted_end])
         self._recounted = [end + offset for offset in again]
         return end
-
-    def _word_end(self, position: int, most: int) -> int:
-        limit = min(position + most, len(self.text))
-        space = SPACE.search(self.text, position, limit)
-        return space.start() if space else limit
 
 
 class _Lines:

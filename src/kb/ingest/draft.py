@@ -18,7 +18,6 @@ from kb.api.markdown_signs import embed_name, plain_line
 from kb.api.omissions import phrase, together
 from kb.embed.protocol import Embedder
 from kb.formats.readers.front_matter import fact_of, front_matter
-from kb.formats.registry import FORMATS
 from kb.formats.text.extracted import Attachment, Extracted
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
 from kb.lexical.document_names import with_aliases
@@ -29,7 +28,6 @@ from kb.store.rows import Chunk, Content, NewChunk, VectorSpace
 NOT_READ = "Not read: "
 """The beginning of a document's last line if parts of its file were not read."""
 
-DOC_TYPES = frozenset({NOTE, *FORMATS})
 TITLE_CHARS = 80
 """The maximum length of a title that kb makes of a note's first line."""
 
@@ -132,9 +130,8 @@ def draft_file(
     left_out = len(extracted.attachments) - len(attachments)
     extracted = with_line(replace(extracted, omitted=together(extracted.omitted, {"files": left_out})))
     name = title or extracted.title or Path(filename).stem[:MAX_TITLE]
-    header = with_aliases(name, extracted.aliases)
     embedder = embedder.current
-    passages = Chunker(embedder, checkpoint).split(extracted, header)
+    passages = Chunker(embedder, checkpoint).split(extracted, with_aliases(name, extracted.aliases))
     bounded = _bounded(passages, limits.index_bytes(size, is_part=is_part), limits.too_large_index)
     draft = _draft(doc_type, name, content_hash or _digest(path), bounded)
     if not draft.chunks:
@@ -191,7 +188,6 @@ def embed_slices(
 
 
 def embedded_contents(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) -> list[Content]:
-    """Return the drafts with the vectors that `embed_slices` returned for them."""
     vectors = np.concatenate(slices) if slices else NO_VECTORS
     ends = np.cumsum([len(draft.inputs) for draft in drafts])
     kept_fields = [{name: getattr(draft, name) for name in OF_CONTENT} for draft in drafts]

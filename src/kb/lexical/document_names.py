@@ -20,6 +20,7 @@ STOP_WORD: Final = re.compile(
     rf"(?<![^\W_]|['\u2019.])(?:{'|'.join(sorted(STOP_WORDS))})(?:['\u2019](?:s|t|re|ll|ve|d|m))?(?![^\W_]|['\u2019+#])",
     re.IGNORECASE,
 )
+WORD: Final = re.compile(r"[^\W_]+")
 IS_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 ENDING: Final = re.compile(r"\.[^\W_]{1,8}$")
 
@@ -102,6 +103,8 @@ def telling(tokens: Callable[[str], Sequence[str]], name: str) -> list[str]:
     if not name:
         return []
     name = unicodedata.normalize("NFC", name)
+    if STOP_WORDS.isdisjoint(WORD.findall(name.casefold())):  # many times as fast as the pattern
+        return list(tokens(name))
     return list(tokens(STOP_WORD.sub(" ", name)) or tokens(name))
 
 

@@ -21,6 +21,9 @@ SLACK = 1e-5
 LOOKUP = 4
 """The cost of finding a row in a word's postings, relative to adding one row's score."""
 
+SPARSE = 16
+"""A query whose words are in fewer than one of so many rows is scored at these rows alone, without a score per row."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occurrences:
@@ -61,6 +64,8 @@ class Matches:
         work = sum(postings.size for _, postings in self._words)
         if admitted is not None and admitted.rows.size * LOOKUP * len(self._words) < work:
             rows = admitted.rows
+        elif work * SPARSE < self._snapshot.size:
+            rows = self._rows(admitted)
         else:
             rows = self._candidates(limit, admitted)
         scores = self.scores(rows)
@@ -116,6 +121,13 @@ class Matches:
             if self._snapshot.dead.size:  # otherwise nothing was counted
                 frequencies[key] = frequency
         return frequency
+
+    def _rows(self, admitted: Admitted | None) -> NDArray[np.int32]:
+        """Return the rows with any of the words, ascending."""
+        rows: NDArray[np.int32] = np.unique(np.concatenate([postings.rows for _, postings in self._words]))
+        if admitted is not None:
+            return rows[admitted.mask[rows]]
+        return rows[~np.isin(rows, self._snapshot.dead)] if self._snapshot.dead.size else rows
 
     def _candidates(self, limit: int, admitted: Admitted | None) -> NDArray[np.int32]:
         """Return the rows that may be among the `limit` best, ascending."""

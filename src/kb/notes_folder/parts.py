@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Final, cast
+from typing import Final
 
 from kb import clock
-from kb.access.restricted_store import CallerStore
+from kb.access.restricted_store import restricted
 from kb.api.rights import Caller
 from kb.documents.originals import Originals
 from kb.folders.disk_view import DiskView
@@ -47,7 +47,7 @@ class FolderParts:
     @property
     def audited(self) -> Store:
         """The database, with lines in the audit log for each change."""
-        return cast("Store", CallerStore(self.store, Caller(FILE)))
+        return restricted(self.store, Caller(FILE))
 
     @property
     def most_bytes(self) -> int:

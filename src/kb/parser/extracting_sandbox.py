@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 from kb.api.errors import OutOfReach, Stopped, Unreadable
 from kb.api.fields import Restriction
+from kb.api.file_types import IMAGE
 from kb.api.job_errors import NO_OCR
 from kb.formats.ocr_text import has_words, with_pages, with_pictures, with_remark
-from kb.formats.registry import IMAGE
 from kb.formats.text.external_types import Opaque, is_picture
 from kb.formats.text.extracted import NO_TEXT, Extracted, Picture, Scan
 from kb.parser.extractor_exec import NEEDED
@@ -66,19 +66,15 @@ class ExtractingSandbox(Sandbox):
         self.seconds = seconds
         self.folder = folder
         self.unconfined = unconfined
-        self._extractors_confined: list[Restriction] | None = None
+        self.extractors_confined: list[Restriction] | None = None
+        """The rights that commands lack as extractors; None without such extractors, or before the start."""
+
         self._is_started = False
         self._run: ExtractorRun | None = None
 
     @property
     def extracts(self) -> list[str]:
-        """The file name suffixes that extractors read."""
         return self.extractors.suffixes
-
-    @property
-    def extractors_confined(self) -> list[Restriction] | None:
-        """The rights that commands lack as extractors; None without such extractors, or before the start."""
-        return self._extractors_confined
 
     @property
     def is_extracting(self) -> bool:
@@ -86,7 +82,6 @@ class ExtractingSandbox(Sandbox):
         return self._run is not None
 
     def use(self, extractors: Extractors) -> None:
-        """Use other extractors for the files that are read from now on."""
         self.extractors = extractors
         if self._is_started:
             self._confine()
@@ -98,15 +93,15 @@ class ExtractingSandbox(Sandbox):
 
     def _confine(self) -> None:
         """Find out how this system confines commands, if there are any."""
-        if self.extractors.has_command and self._extractors_confined is None:
+        if self.extractors.has_command and self.extractors_confined is None:
             try:
-                self._extractors_confined = confined_extractor(self.limits, self.folder)
+                self.extractors_confined = confined_extractor(self.limits, self.folder)
             except (OSError, subprocess.SubprocessError, ValueError):
                 logger.exception(
                     "could not find out how this system confines extractors; each extractor checks before it runs"
                 )
                 return
-            log_confinement(self._extractors_confined, unconfined=self.unconfined)
+            log_confinement(self.extractors_confined, unconfined=self.unconfined)
 
     def stop(self) -> None:
         super().stop()
@@ -139,7 +134,6 @@ class ExtractingSandbox(Sandbox):
     def _read_image(
         self, extractor: Extractor, path: Path, filename: str, limit: _Limit
     ) -> tuple[str, Extracted] | None:
-        """Return the text that an extractor finds in a picture; None if it finds nothing."""
         with suppress(NothingFound):
             return self._read(extractor, path, filename, limit)
         return None
@@ -226,10 +220,7 @@ class ExtractingSandbox(Sandbox):
             if may_be_empty:
                 return "text", Extracted.of_text("")
             raise NothingFound(f"its extractor {extractor.name} found no text")
-        return self._as_file(printed, "page.txt" if may_be_empty or extractor.prints_text else "")
-
-    def _as_file(self, printed: bytes, name: str) -> tuple[str, Extracted]:
-        """Return the document that the sandbox reads from an extractor's output, without calling another extractor."""
+        name = "page.txt" if may_be_empty or extractor.prints_text else ""
         with tempfile.NamedTemporaryFile(prefix="kb-extracted-", dir=self.folder) as file:
             file.write(printed if printed.startswith(_ZIP) else printed.replace(b"\f", b"\n").replace(b"\0", b""))
             file.flush()

@@ -63,7 +63,6 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def become(command: list[str]) -> None:
-    """Replace this process with a command."""
     try:
         os.execv(command[0], command)  # noqa: S606 - a shell is not wanted
     except OSError as error:

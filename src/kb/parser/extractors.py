@@ -49,8 +49,6 @@ class Extractor:
 
 @dataclass(frozen=True, slots=True)
 class Extractors:
-    """The extractors by kind of file and by file name suffix."""
-
     by_type: Mapping[str, Extractor] = field(default_factory=dict)
 
     @classmethod
@@ -86,7 +84,6 @@ class Extractors:
         return any(not extractor.is_service for extractor in self.by_type.values())
 
     def of_name(self, filename: str) -> Extractor | None:
-        """Return the extractor for files with this name, even if kb has a reader for them."""
         return self.by_type.get(PurePath(filename.lower()).suffix)
 
     def of_kind(self, kind: Kind) -> Extractor | None:

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any, BinaryIO, Final
 
 from kb.api.errors import Unreadable
-from kb.formats.extract import extract
+from kb.formats.extract import extract, reader
 from kb.formats.readers.pdf_picture import count_pages, draw_page, picture_to_read
 from kb.formats.registry import FORMATS
 from kb.formats.text.external_types import Opaque
@@ -38,10 +38,10 @@ def main() -> None:
     """Serve requests until standard input ends."""
     engine, address_space, seconds = map(int, sys.argv[1:])
     end_with(engine)
-    _load_readers()
-    limit(address_space, core=0, cpu=seconds, fsize=_ERROR_BYTES, nofile=_OPEN_FILES, nproc=0)
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output of a parser must not mix with the replies
+    _load_readers()
+    limit(address_space, core=0, cpu=seconds, fsize=_ERROR_BYTES, nofile=_OPEN_FILES, nproc=0)
     send(replies, {"confined": confine()})
     try:
         while True:
@@ -52,8 +52,9 @@ def main() -> None:
 
 def _load_readers() -> None:
     """Import the modules for reading files, and the data that they load, because the confined process cannot."""
-    for format_ in FORMATS.values():
-        import_module(format_.reader)
+    for doc_type in FORMATS:
+        with suppress(Unreadable):  # the files of this type have it as their reason
+            reader(doc_type)
     for name in ("chardet", "puremagic"):
         import_module(name)
     mimetypes.init()

@@ -58,7 +58,6 @@ class Malformed(Exception):
 
 
 def send(pipe: BinaryIO, message: dict[str, Any], *blobs: bytes) -> None:
-    """Write a message and its byte strings."""
     for frame in (json.dumps(message, ensure_ascii=False).encode("utf-8", "replace"), *blobs):
         pipe.write(_LENGTH.pack(len(frame)))
         pipe.write(frame)
@@ -143,11 +142,6 @@ class ParserReply(BaseModel):
 
 
 def check(message: dict[str, Any]) -> ParserReply:
-    """Return the document in a message.
-
-    Raises:
-        Malformed: the message is not a document.
-    """
     try:
         reply = ParserReply.model_validate(message)
     except ValidationError as error:
@@ -226,7 +220,6 @@ def _pictures(reply: ParserReply, blobs: Sequence[bytes]) -> Iterator[Picture]:
 
 
 def _path(headings: Sequence[str]) -> tuple[str, ...]:
-    """Return the innermost headings, up to the maximum length of a path."""
     lines = (_line(heading, LONGEST_HEADING) for heading in headings[: -MAX_LEVELS - 1 : -1])
     return tuple(_first(MAX_PATH, lines))[::-1]
 

@@ -17,7 +17,6 @@ _GROUP, _THREADS = 2, 17
 
 
 def group_members(group: int) -> Iterator[int]:
-    """Yield the processes of a group."""
     for folder in _numbered(Path("/proc").iterdir):
         with suppress(OSError, IndexError, ValueError):
             if _field(int(folder.name), _GROUP) == group:
@@ -25,7 +24,6 @@ def group_members(group: int) -> Iterator[int]:
 
 
 def thread_count(pid: int) -> int:
-    """Return the number of threads of a process; 0 if it has ended."""
     with suppress(OSError, IndexError, ValueError):
         return _field(pid, _THREADS)
     return 0
@@ -39,7 +37,8 @@ def memory_use(members: Iterable[int]) -> int:
     own, shared = 0, dict[str, int]()
     for pid in members:
         with suppress(OSError, ValueError):
-            own += _own_memory(pid)
+            lines = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+            own += sum(int(line[1]) * 1024 for line in lines if line[0] in ("RssAnon:", "RssFile:"))
             for name, size in _shared_memory(pid).items():
                 shared[name] = max(shared.get(name, 0), size)
     return own + sum(shared.values())
@@ -84,11 +83,6 @@ def disk_sizes(paths: Iterable[Path]) -> Iterator[int]:
 def _field(pid: int, number: int) -> int:
     """Return a number from `/proc/PID/stat`, counted after the process name, which may contain anything."""
     return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[number])
-
-
-def _own_memory(pid: int) -> int:
-    lines = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-    return sum(int(line[1]) * 1024 for line in lines if line[0] in ("RssAnon:", "RssFile:"))
 
 
 def _shared_memory(pid: int) -> dict[str, int]:

@@ -73,22 +73,14 @@ class Limits:
 
     @property
     def too_slow(self) -> str:
-        """The error message for a file that takes too long to read."""
         return f"reading it took more than {self.seconds:g} seconds, the limit (KB_PARSE_SECONDS)"
 
     @property
     def too_much_memory(self) -> str:
-        """The error message for a file that takes too much memory."""
         return f"reading it took more than {self.memory_mb} MiB of memory, the limit (KB_PARSE_MEMORY_MB)"
 
     @property
-    def too_much_text(self) -> str:
-        """The error message for a file with too much text."""
-        return f"it contains more than {self.output_mb} MiB of text, the limit"
-
-    @property
     def too_large_index(self) -> str:
-        """The error message for a file that would take too much space in the database."""
         return (
             f"its text is far too long for a file of its size: in the database it would take more than 400 kB and"
             f" {self.index_ratio:g} times the size of the file, the limit (KB_INDEX_RATIO)"
@@ -103,12 +95,11 @@ class Limits:
         return min(self.output_mb * _MIB, int(self.index_bytes(size, is_part=is_part)) // 2)
 
     def too_many_characters(self, characters: int) -> str:
-        """Return the error message for a file whose text is longer than `characters`."""
-        return self.too_much_text if characters == self.output_mb * _MIB else self.too_large_index
+        too_much_text = f"it contains more than {self.output_mb} MiB of text, the limit"
+        return too_much_text if characters == self.output_mb * _MIB else self.too_large_index
 
     def too_many_pages(self, pages: int) -> str:
-        """Return the error message for a file with too many pages."""
-        return f"it has {pages} pages; the limit is {self.pages} (KB_PARSE_PAGES)"
+        return f"it has {pages} pages; the limit is {self.pages}"
 
 
 class Sandbox:
@@ -144,7 +135,6 @@ class Sandbox:
             process.interrupt()
 
     def close(self) -> None:
-        """End the process and release its resources."""
         if self._process:
             self._process.close()
             self._process = None
@@ -179,7 +169,6 @@ class Sandbox:
         return self._ask(lambda process: process.draw(path, {"page": number, "passage": passage, "place": place}))
 
     def count_pages(self, path: Path) -> int:
-        """Return the number of pages of the PDF at `path`. Raises as `extract` does."""
         return int(self._ask(lambda process: process.draw(path, {"page": None})))
 
     def picture_to_read(self, path: Path, number: int) -> bytes:
@@ -256,15 +245,12 @@ class _Monitor:
 
 
 class _Process:
-    """One parser process, from its start to its end."""
-
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._files = 0
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         # Address space exceeds memory, so the limit is twice as high, and the monitor checks the real use. This limit
-        # stops
-        # growth too sudden for the monitor.
+        # stops growth too sudden for the monitor.
         address_space = 2 * limits.memory_mb * _MIB + 1024 * _MIB
         seconds = math.ceil(min(MAX_FILES * limits.seconds, _MAX_RLIMIT))
         self._process = subprocess.Popen(  # noqa: S603 - our own program
@@ -285,7 +271,6 @@ class _Process:
 
     @property
     def is_reusable(self) -> bool:
-        """Whether it should read another file."""
         grown = resident(self._process.pid) - (self._baseline or 0)
         return self._process.poll() is None and self._files < MAX_FILES and grown < self._limits.memory_mb * _MIB // 4
 
@@ -294,7 +279,6 @@ class _Process:
         self._process.kill()
 
     def close(self) -> None:
-        """Kill it and release its resources."""
         self._end()
         self._monitor.close()
         self._start.join()
@@ -318,7 +302,9 @@ class _Process:
 
     def _watched(self, exchange: Callable[[], Answer], too_much: str) -> Answer:
         self._files += 1
-        self._await_start()
+        self._start.join()
+        if self.confined is None:
+            raise RuntimeError(f"the parser did not start: {self._stderr()}")
         self._errors.truncate(0)
         self._errors.seek(0)
         try:
@@ -356,15 +342,8 @@ class _Process:
             self.confined = confined
             logger.info("the parser has started; blocked: %s", ", ".join(confined) or "nothing on this system")
 
-    def _await_start(self) -> None:
-        self._start.join()
-        if self.confined is None:
-            raise RuntimeError(f"the parser did not start: {self._stderr()}")
-
     def _exchange(self, file: BinaryIO, request: dict[str, Any], size: int, characters: int) -> tuple[str, Extracted]:
-        send(self._requests, request)
-        send_file(self._requests, file)
-        reply = self._reply(characters * _BYTES_A_CHARACTER + _MIB)
+        reply = self._reply(file, request, characters * _BYTES_A_CHARACTER + _MIB)
         if reply.get("out_of") == "output":
             raise Unreadable(self._limits.too_many_characters(characters))
         document = check(reply)
@@ -373,17 +352,12 @@ class _Process:
         return document.doc_type, unpack(document, blobs, characters, limits.own_tags, limits.tag_chars)
 
     def _exchange_page(self, file: BinaryIO, request: dict[str, Any]) -> bytes:
-        send(self._requests, request)
-        send_file(self._requests, file)
-        self._reply(_MIB)
+        self._reply(file, request, _MIB)
         return receive_bytes(self._replies, _LARGEST_PICTURE)
 
-    def _reply(self, limit: int) -> dict[str, Any]:
-        """Return the parser's reply.
-
-        Raises:
-            Unreadable: the reply is an error.
-        """
+    def _reply(self, file: BinaryIO, request: dict[str, Any], limit: int) -> dict[str, Any]:
+        send(self._requests, request)
+        send_file(self._requests, file)
         reply = receive(self._replies, limit)
         if "unreadable" in reply:
             raise _unreadable(reply)
@@ -393,7 +367,6 @@ class _Process:
         return reply
 
     def _attached(self, count: int, file_size: int) -> list[bytes]:
-        """Return the bytes of the files and pictures inside the file."""
         room, blobs = attached_room(file_size), list[bytes]()
         for _ in range(count):
             blobs.append(receive_bytes(self._replies, room))
@@ -417,7 +390,6 @@ class _Process:
 
 
 def ending(status: int) -> str:
-    """Return a description of a program's exit status, if it failed."""
     if status > 0:
         return f"exit status {status}"
     return signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"

@@ -12,8 +12,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from kb.parser import allowed_syscalls
-from kb.parser.allowed_syscalls import Numbers
+from kb.parser.allowed_syscalls import JUDGED, OF_PARSER, OF_PROGRAMS, TO_CONNECT, Numbers
 
 _SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _POINTER_BYTES: Final = 8
@@ -76,29 +75,33 @@ def _install(libc: ctypes.CDLL, rules_for: Callable[[int], Iterator[bytes]]) -> 
 
 
 def _parser_filter(column: int) -> Iterator[bytes]:
-    yield from _allow(allowed_syscalls.OF_PARSER.values(), column)
+    yield from _allow(OF_PARSER.values(), column)
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-    yield from _of(allowed_syscalls.OPENAT, column, [*_unless_bits(2, writing), _refuse(errno.EACCES)])
-    yield from _of(allowed_syscalls.TGKILL, column, [*_among(0, [os.getpid()]), _refuse(errno.ENOSYS)])  # abort()
+    yield from _of(JUDGED["openat"], column, [*_unless_bits(2, writing), _refuse(errno.EACCES)])
+    yield from _of(JUDGED["tgkill"], column, [*_among(0, [os.getpid()]), _refuse(errno.ENOSYS)])  # abort()
     yield _refuse(errno.ENOSYS)  # libraries can do without a call that the kernel lacks
 
 
 def _program_filter(column: int, *, may_connect: bool) -> Iterator[bytes]:
     refuse = _refuse(errno.EPERM)
-    yield from _allow(allowed_syscalls.OF_PROGRAMS.values(), column)
+    yield from _allow(OF_PROGRAMS.values(), column)
+    rules = {
+        "open": _unless_emptied(1),
+        "openat": _unless_emptied(2),
+        "tgkill": _among(0, [os.getpid()]),
+        "prlimit64": _among(0, [0]),  # the process itself
+        "sched_setaffinity": _among(0, [0]),
+        "fcntl": _among(1, _FILE_COMMANDS),
+        "ioctl": _among(1, _DEVICE_COMMANDS),
+        "prctl": _among(0, _OWN_COMMANDS),
+        "clone": _unless_bits(0, _NEW_NAMESPACES | _CLONE_PARENT),
+        "sendto": _unless_address(4),
+    }
     if may_connect:
-        yield from _allow(allowed_syscalls.TO_CONNECT.values(), column)
-        yield from _of(allowed_syscalls.SOCKET, column, [*_among(0, _INTERNET), refuse])
-    yield from _of(allowed_syscalls.OPEN, column, [*_unless_emptied(1), refuse])
-    yield from _of(allowed_syscalls.OPENAT, column, [*_unless_emptied(2), refuse])
-    yield from _of(allowed_syscalls.TGKILL, column, [*_among(0, [os.getpid()]), refuse])
-    for numbers in (allowed_syscalls.PRLIMIT64, allowed_syscalls.SCHED_SETAFFINITY):  # 0 is the process itself
-        yield from _of(numbers, column, [*_among(0, [0]), refuse])
-    yield from _of(allowed_syscalls.FCNTL, column, [*_among(1, _FILE_COMMANDS), refuse])
-    yield from _of(allowed_syscalls.IOCTL, column, [*_among(1, _DEVICE_COMMANDS), refuse])
-    yield from _of(allowed_syscalls.PRCTL, column, [*_among(0, _OWN_COMMANDS), refuse])
-    yield from _of(allowed_syscalls.CLONE, column, [*_unless_bits(0, _NEW_NAMESPACES | _CLONE_PARENT), refuse])
-    yield from _of(allowed_syscalls.SENDTO, column, [_return(_ALLOW)] if may_connect else [*_unless_address(4), refuse])
+        yield from _allow(TO_CONNECT.values(), column)
+        rules |= {"socket": _among(0, _INTERNET), "sendto": iter([_return(_ALLOW)])}
+    for name, allowing in rules.items():
+        yield from _of(JUDGED[name], column, [*allowing, refuse])
     yield _instruction(_IF_AT_LEAST, _FIRST_OF_NEW, skip_unless=1)
     yield _refuse(errno.ENOSYS)
     yield refuse

@@ -69,11 +69,6 @@ def ask(address: str, file: BinaryIO) -> bytes:
 
 
 def text_in(answer: Any) -> str:  # noqa: ANN401 - any JSON
-    """Return the text in JSON.
-
-    Raises:
-        ValueError: the JSON contains no text.
-    """
     documents = [answer, answer.get("document")] if isinstance(answer, dict) else []
     for document in documents:
         for key in TEXT_KEYS:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Protocol, cast
+from typing import Annotated, Any, Protocol
 from uuid import uuid4
 
 from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from kb.access.keyring import Keyring
-from kb.access.restricted_store import CallerStore
+from kb.access.restricted_store import restricted
 from kb.api.errors import Forbidden, Unauthorized, Unavailable
 from kb.api.fields import MAX_PAGE, NotesFolderAction, Why
 from kb.api.folder_models import NotesFolderStatus
@@ -111,7 +111,7 @@ async def get_services(request: Request) -> Services:
         raise Unavailable
     caller = get_caller(request, services)
     at_primary = request.scope.get(AT_PRIMARY, False)
-    store = cast("Store", CallerStore(services.store, caller, get_client(request), at_primary=at_primary))
+    store = restricted(services.store, caller, get_client(request), at_primary=at_primary)
     search = services.search.over(store) if caller.limit or at_primary else services.search
     return replace(services, store=store, search=search)
 
@@ -126,7 +126,7 @@ def get_caller(request: Request, services: Services) -> Caller:
     caller: Caller | None = request.scope.get(CALLER)
     if caller is None and services.settings.has_key:
         raise Unauthorized
-    caller = caller or ANYONE
+    request.scope[CALLER] = caller = caller or ANYONE
     name = request.headers.get(ON_BEHALF_OF)
     if name is None:
         return caller

@@ -22,6 +22,7 @@ from kb.api.status_models import (
     ReplicaStatus,
     Status,
 )
+from kb.formats.registry import DOC_TYPES
 from kb.routes.dependencies import READ, ServicesDep, get_caller
 from kb.routes.thread_route import ThreadRoute
 from kb.store.protocol import Store
@@ -82,6 +83,7 @@ def status(services: ServicesDep, request: Request, top_tags: TopTags = 0) -> St
         device=embedder.device,
         provider=embedder.provider,
         documents=counts.documents,
+        doc_types=sorted(DOC_TYPES),
         languages=counts.languages,
         top_tags=[TagCount(tag=tag, documents=count) for tag, count in most_used],
         chunks=counts.chunks,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -69,9 +69,9 @@ def deduplicate(
         block = range(start, min(start + BLOCK, len(order)))
         comparison.read(block, leaders, is_full=len(leaders) >= top)
         for number in block:
-            original = next(
-                (leader for leader in comparison.alike(number, leaders) if comparison.is_copy(number, leader)), None
-            )
+            alike = comparison.alike.get(number, ())
+            repeated = (leader for leader in leaders if leader in alike and comparison.is_copy(number, leader))
+            original = next(repeated, None)
             if original is not None:
                 copies.setdefault(order[original], []).append(order[number])
             elif len(leaders) < top:
@@ -80,7 +80,10 @@ def deduplicate(
 
 
 class _Comparison:
-    """Compares candidates by their numbers in the order. A text is read only once, if another may be like it."""
+    """Compares candidates by their numbers in the order. A text is read only once, if another may be like it.
+
+    `alike` has, for each candidate of the block read last, the earlier ones of other documents with a similar vector.
+    """
 
     def __init__(
         self,
@@ -95,7 +98,7 @@ class _Comparison:
         self._owners = np.array(documents, np.int64)
         self._vectors_of, self._texts_of = vectors_of, texts_of
         self._vectors: dict[int, NDArray[np.float32]] = {}
-        self._alike: dict[int, set[int]] = {}
+        self.alike: dict[int, set[int]] = {}
         self._texts: dict[int, str] = {}
         self._words: dict[int, list[str]] = {}
         self._shingles: dict[int, frozenset[int]] = {}
@@ -106,24 +109,19 @@ class _Comparison:
         ids = self._ids[block.start : block.stop]
         by_id = np.argsort(ids)
         vectors = self._vectors_of(ids[by_id])[np.argsort(by_id)]
-        others = [*leaders] if is_full else [*leaders, *block]
         self._vectors = {leader: self._vectors[leader] for leader in leaders} | dict(zip(block, vectors, strict=True))
-        cosines = vectors @ np.array([self._vectors[other] for other in others]).reshape(-1, vectors.shape[1]).T
+        others = np.array([*leaders] if is_full else [*leaders, *block], np.int64)
+        compared = np.array([self._vectors[other] for other in others.tolist()])
         numbers = np.arange(block.start, block.stop)
-        is_alike = (cosines >= ALIKE) & (self._owners[numbers][:, None] != self._owners[others][None, :])
-        is_alike &= np.array(others, np.int64)[None, :] < numbers[:, None]
-        alike = zip(block, is_alike, strict=True)
-        self._alike = {number: {others[index] for index in np.flatnonzero(is_alike)} for number, is_alike in alike}
-        involved = {member for number, alike in self._alike.items() if alike for member in (number, *alike)}
-        if not (missing := sorted(involved.difference(self._texts))):
-            return
-        for number, text in zip(missing, self._texts_of(self._ids[missing].tolist()), strict=True):
-            self._texts[number] = " ".join(text.split())  # white space does not matter
-
-    def alike(self, number: int, leaders: Iterable[int]) -> list[int]:
-        """Return the kept candidates of other documents whose vectors are like the vector of this one."""
-        alike = self._alike[number]
-        return [leader for leader in leaders if leader in alike] if alike else []
+        is_alike = (vectors @ compared.reshape(-1, vectors.shape[1]).T >= ALIKE) & (others[None, :] < numbers[:, None])
+        is_alike &= self._owners[numbers][:, None] != self._owners[others][None, :]
+        self.alike = {}
+        for row, column in zip(*map(np.ndarray.tolist, is_alike.nonzero()), strict=True):
+            self.alike.setdefault(block.start + row, set()).add(others.item(column))
+        involved = {member for number, alike in self.alike.items() for member in (number, *alike)}
+        if missing := sorted(involved.difference(self._texts)):
+            texts = self._texts_of(self._ids[missing].tolist())
+            self._texts |= {number: " ".join(text.split()) for number, text in zip(missing, texts, strict=True)}
 
     def is_copy(self, one: int, other: int) -> bool:
         """Whether two passages have the same text, or differ too little to matter to the query."""

@@ -41,11 +41,13 @@ class Highlighter:
         return spans
 
     def _places(self, text: str, language: str | None) -> list[tuple[int, int]]:
-        others = self._places_among([*self._analyzer.variants(text, language)])
-        places = self._places_among([*self._analyzer.stems(text)])
+        others = self._places_among(self._analyzer.variants(text, language))
+        places = self._places_among(self._analyzer.stems(text))
         return sorted({*places, *others}) if others else places
 
-    def _places_among(self, tokens: list[tuple[int, int, str]]) -> list[tuple[int, int]]:
+    def _places_among(self, tokens: Sequence[tuple[int, int, str]]) -> list[tuple[int, int]]:
+        if not (self._phrases or self._beginnings or self._begun_phrases):
+            return [(start, end) for start, end, stem in tokens if stem in self._stems]
         stems = [stem for _, _, stem in tokens]
         places = {place for place, stem in enumerate(stems) if stem in self._stems or stem.startswith(self._beginnings)}
         for phrase in self._phrases:

@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 
 from kb.api.search_models import Explanation
 from kb.lexical.emoji import written
+from kb.lexical.matches import Occurrences
 from kb.lexical.query_word_groups import alternatives
-from kb.search.contained_words import contained_words
+from kb.search.contained_words import ContainedWords, contained_words
 from kb.search.duplicates import Deduplicated, deduplicate
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, Ranking, Scale, best, fuse, measure_scale, or_none
-from kb.search.latest_first import latest_first
+from kb.search.latest_first import COMPARED, latest_first
 from kb.search.literal_match import coverage
 from kb.search.literal_match import sought as literals
 from kb.search.name_match import BEST, LOOKED_AT, MOST_NAMED, NameMatch, likeness, sought, spelling, with_name
 from kb.search.passages import FoundPassage, in_succession
 from kb.search.query import Query
-from kb.search.weak_results import are_weak
+from kb.search.weak_results import are_near, are_wordless
 from kb.store.protocol import Index, Selection
 from kb.store.rows import Hit, Named
 from kb.telemetry.instruments import Instruments
@@ -94,6 +95,9 @@ class Retriever:
         self._named_by = named
         self._explain = explain
         self._known: dict[int, Hit] = {}
+        self._counted_in = EMPTY_SCORES.ids
+        self._counts: dict[str, Occurrences | None] = {}
+        self._contained: ContainedWords | None = None
 
     def rankings(self, limit: int, top: int = 0) -> Iterator[Ranking]:
         """Yield the `limit` best chunks of each leg, then longer lists while more chunks exist.
@@ -129,7 +133,7 @@ class Retriever:
         self, candidates: Candidates, scores: NDArray[np.float64], order: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Return the order, but of passages that say the same of a fact the latest first."""
-        contained = contained_words(self._query, candidates.ids, self._selection)
+        self._contained = contained = self._words_in(candidates.ids)
         if contained is None:
             return order
 
@@ -138,6 +142,7 @@ class Retriever:
             return self._selection.vectors(np.sort(ids))[np.argsort(np.argsort(ids))]
 
         def days_of(places: NDArray[np.int64]) -> list[str]:
+            self._hits(candidates.ids[order[:COMPARED]].tolist())  # one read: an answer shows most of them
             hits = self._hits(candidates.ids[places].tolist())
             return [(hit.date or hit.updated_at or hit.created_at)[:DAY] for hit in hits]
 
@@ -162,7 +167,7 @@ class Retriever:
     def _typed(self, candidates: Candidates, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the share of the query that each candidate contains as typed."""
         query = self._query
-        shares = coverage(query.units, query.whole, candidates.ids, scores, self._selection.occurrences, self._texts)
+        shares = coverage(query.units, query.whole, candidates.ids, scores, self._occurrences, self._texts)
         if self._name_matches:
             order = np.lexsort((candidates.ids, -scores, -shares)).tolist()
             documents = self._index.documents_of(candidates.ids)
@@ -175,7 +180,7 @@ class Retriever:
     @cached_property
     def _literal(self) -> NDArray[np.int64]:
         """The chunks that contain the words of literal units."""
-        weighted_units = literals(self._query.units, self._selection.occurrences)
+        weighted_units = literals(self._query.units, self._occurrences)
         near = [self._selection.best_ids(unit.forms, count) for unit, count in weighted_units]
         return np.concatenate([EMPTY_SCORES.ids, *near])
 
@@ -206,9 +211,21 @@ class Retriever:
         scores = np.nan_to_num(selection.full_text_scores(self._query.terms, ids), nan=-1.0)
         return self._one_each(ids[np.lexsort((ids, -scores))])
 
+    def _occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
+        """Return the occurrences of words in chunks. Each word is counted once in the same array of chunks."""
+        if ids is not self._counted_in:
+            self._counted_in, self._counts = ids, {}
+        if missing := [word for word in dict.fromkeys(words) if word not in self._counts]:
+            self._counts |= zip(missing, self._selection.occurrences(missing, ids), strict=True)
+        return [self._counts[word] for word in words]
+
+    def _words_in(self, ids: NDArray[np.int64]) -> ContainedWords | None:
+        """Return which words of the query these chunks, by ascending id, contain; None if it has no such words."""
+        return contained_words(self._query, ids, self._occurrences, self._selection.full_text_scores)
+
     def _texts(self, chunk_ids: Sequence[int]) -> list[str]:
         """Return the title, headings and text of each chunk, as written."""
-        return [" ".join((hit.title, *hit.place.heading, hit.text)) for hit in self._hits(chunk_ids)]
+        return [" ".join((passage.title, *passage.heading, passage.text)) for passage in self._index.texts(chunk_ids)]
 
     def _with_successors(self, candidates: Candidates, top: int, successors: Successors) -> Candidates:
         documents = self._index.documents_of(candidates.ids)
@@ -278,9 +295,11 @@ class Retriever:
 
     def is_weak(self, passages: Sequence[FoundPassage]) -> bool:
         """Whether none of the best passages answers the query well."""
-        if any(self._name_matches.get(passage.document_id) for passage in passages):
+        if are_near(passages) or any(self._name_matches.get(passage.document_id) for passage in passages):
             return False
-        return are_weak(passages, self._query, self._selection)
+        ids = np.array(sorted(passage.chunk_id for passage in passages), np.int64)
+        contained = (self._contained.among(ids) if self._contained else None) or self._words_in(ids)
+        return contained is not None and are_wordless(self._query, contained)
 
     def without_copies(self, ranking: Ranking, order: Sequence[int], top: int) -> Deduplicated:
         """Return the `top` best candidates, given best first, without copies of a better candidate in another document.
@@ -306,7 +325,7 @@ class Retriever:
         return self._index.documents_of(ranking.candidates.ids[np.array(places, np.int64)])
 
     def _plain_texts(self, chunk_ids: Sequence[int]) -> list[str]:
-        return [hit.text for hit in self._hits(chunk_ids)]
+        return [passage.text for passage in self._index.texts(chunk_ids)]
 
     def _hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """Return the stored rows of chunks, in the given order; each row is read once."""

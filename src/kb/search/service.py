@@ -128,7 +128,7 @@ class SearchService:
             if query.text is not None and tx.space != VectorSpace.of(embedder.spec):
                 embedder = self._model_of(tx.space)
             index = tx.index
-            unknown = unknown_words(tx, index, query)
+            unknown = unknown_words(tx, query)
             if instead := {word.lower(): nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
             query = query.stemmed(index.languages)

@@ -16,7 +16,7 @@ from kb.lexical.word_variants import in_words, spellings
 from kb.search import numbers
 from kb.search.name_match import LOOKED_AT, MOST_NAMED, is_in_name
 from kb.search.query import MAX_PARTS, Query, Unit, tokenize
-from kb.store.protocol import Index, Selection, Transaction
+from kb.store.protocol import Selection, Transaction
 from kb.store.rows import Filter
 
 MOST_EXACT: Final = 8
@@ -35,27 +35,27 @@ TIME_OR_AMOUNT: Final = re.compile(r"\W*\d+[a-z°%]{0,3}\W*|\d+:\d+.*|(?:.*\W)?(
 """Such as 5kg, 3pm, 14:30, 2026-11-26 and 26.11.2026: documents write them in many ways."""
 
 
-def unknown_words(tx: Transaction, index: Index, query: Query) -> dict[str, list[str]]:
+def unknown_words(tx: Transaction, query: Query) -> dict[str, list[str]]:
     """Return the words that no document contains, each with the nearest known words.
 
     For an identifier, a name or a phrase in quotes, these are at most its own parts.
     """
-    exact: dict[str, list[str]] = {word: [] for word in _unknown_exact(tx, index, query)}
-    unknown = exact | _misspelled(tx, index, query)
-    everywhere = _everywhere(index, query)
+    everywhere = tx.index.select(Filter(limit=query.where.limit))  # all that the caller may read
+    exact: dict[str, list[str]] = {word: [] for word in _unknown_exact(tx, everywhere, query)}
+    unknown = exact | _misspelled(tx, everywhere, query)
     for word in islice(filter(str.isalnum, unknown), MOST_PARTED):
         if parts := _parted(word.lower(), everywhere):
             unknown[word] = [parts, *unknown[word]][:NEAREST]
     return unknown
 
 
-def _misspelled(tx: Transaction, index: Index, query: Query) -> dict[str, list[str]]:
+def _misspelled(tx: Transaction, everywhere: Selection, query: Query) -> dict[str, list[str]]:
     if not query.plain:
         return {}
     others = {word: spellings(word) for word in query.plain}
     words = [*others, *chain.from_iterable(others.values())]
-    everywhere = _everywhere(index, query)
     unknown = everywhere.unknown(words)
+    index = tx.index
     return {
         word: unknown[word]
         for word, typed in others.items()
@@ -66,16 +66,15 @@ def _misspelled(tx: Transaction, index: Index, query: Query) -> dict[str, list[s
     }
 
 
-def _unknown_exact(tx: Transaction, index: Index, query: Query) -> list[str]:
+def _unknown_exact(tx: Transaction, everywhere: Selection, query: Query) -> list[str]:
     sought = dict(islice(_exact(query), MOST_EXACT))
     if not sought:
         return []
-    everywhere = _everywhere(index, query)
     everywhere.look_up(chain.from_iterable(sought.values()))
     return [
         word
         for word, forms in sought.items()
-        if not any(everywhere.best_ids([form], 1).size for form in forms) and not _is_name(tx, index, word)
+        if not any(everywhere.best_ids([form], 1).size for form in forms) and not _is_name(tx, word)
     ]
 
 
@@ -120,11 +119,6 @@ def _is_proper_name(unit: Unit) -> bool:
     return word.isalpha() and not (word[1:].islower() or len(word) == 1) and word.lower() not in FUNCTION_WORDS
 
 
-def _is_name(tx: Transaction, index: Index, word: str) -> bool:
-    named = tx.documents.named(index.analyzer.indexed(word), MOST_NAMED, LOOKED_AT)
+def _is_name(tx: Transaction, word: str) -> bool:
+    named = tx.documents.named(tx.index.analyzer.indexed(word), MOST_NAMED, LOOKED_AT)
     return any(is_in_name(document, word) for document in named)
-
-
-def _everywhere(index: Index, query: Query) -> Selection:
-    """Return all chunks that the caller may read."""
-    return index.select(Filter(limit=query.where.limit))

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kb.search.contained_words import contained_words
+from kb.search.contained_words import ContainedWords
 from kb.search.passages import FoundPassage
 from kb.search.query import Query
 from kb.search.unknown_words import is_identifier
-from kb.store.protocol import Selection
 
 NEAR_ENOUGH = 0.55
 """The lowest cosine of a passage that answers a question in other words."""
@@ -19,14 +18,13 @@ ENOUGH_WORDS = 0.5
 """An answer contains more than this share of the words, each counted once or by its weight."""
 
 
-def are_weak(passages: Sequence[FoundPassage], query: Query, selection: Selection) -> bool:
-    """Whether no passage contains most of the query's words or one of its identifiers, or is similar enough."""
-    if any((passage.vec_score or 0.0) >= NEAR_ENOUGH for passage in passages):
-        return False
-    ids = np.array(sorted(passage.chunk_id for passage in passages), np.int64)
-    contained = contained_words(query, ids, selection)
-    if contained is None:
-        return False
+def are_near(passages: Sequence[FoundPassage]) -> bool:
+    """Whether a passage is similar enough to answer in other words."""
+    return any((passage.vec_score or 0.0) >= NEAR_ENOUGH for passage in passages)
+
+
+def are_wordless(query: Query, contained: ContainedWords) -> bool:
+    """Whether no passage contains most of the query's words or one of its identifiers."""
     shares = contained.are_there.mean(axis=0)
     weighted = contained.weights @ contained.are_there / contained.weights.sum()
     if (np.maximum(shares, weighted) > ENOUGH_WORDS).any():

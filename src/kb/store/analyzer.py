@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -32,7 +32,9 @@ class FtsTokenizer:
 
     def indexed(self, text: str, language: str | None = None) -> list[str]:
         """Return the tokens under which a text in a language is indexed."""
-        return [*self.tokens(segmented(text) or text), *self.tokens(varied(text, language) or "")]
+        tokens = self.tokens(segmented(text) or text)
+        forms = varied(text, language)
+        return [*tokens, *self.tokens(forms)] if forms else tokens
 
     def places(self, raw: bytes) -> list[tuple[int, int, str]]:
         """Return the tokens of a UTF-8 text, each after the byte offsets of its beginning and end."""
@@ -48,17 +50,18 @@ class Analyzer:
     def __init__(self, tokenizer: FtsTokenizer) -> None:
         self._tokenizer = tokenizer
 
-    def stems(self, text: str) -> Iterable[tuple[int, int, str]]:
+    def stems(self, text: str) -> Sequence[tuple[int, int, str]]:
         """Return the words of the text, each as the offsets of its beginning and end in characters, and its stem."""
         written, starts = aligned(text)
         if isinstance(starts, range):  # nothing was folded
             return self._folded_stems(written)
-        return ((starts[start], _end(starts, end), stem) for start, end, stem in self._folded_stems(written))
+        return [(starts[start], _end(starts, end), stem) for start, end, stem in self._folded_stems(written)]
 
-    def variants(self, text: str, language: str | None = None) -> Iterable[tuple[int, int, str]]:
+    def variants(self, text: str, language: str | None = None) -> Sequence[tuple[int, int, str]]:
         """Return the stems of other forms of the words of a text in a language, each with the offsets of its word."""
         written, starts = aligned(text)
-        forms = [*variants_in(written), *stems_in(written, language)]
+        if not (forms := [*variants_in(written), *stems_in(written, language)]):
+            return []
         return [
             (starts[variant.start], _end(starts, variant.end), stem) for variant, stem in self._stems_of_each(forms)
         ]
@@ -70,7 +73,7 @@ class Analyzer:
         for start, _, stem in self._tokenizer.places(b" ".join(raws)):
             yield variants[bisect_right(ends, start)], stem
 
-    def _folded_stems(self, text: str) -> Iterable[tuple[int, int, str]]:
+    def _folded_stems(self, text: str) -> Sequence[tuple[int, int, str]]:
         if not has_run(text):
             return self._stems(text)
         pairs = [
@@ -88,13 +91,13 @@ class Analyzer:
         """Return the stems that a search for a word uses."""
         return self._tokenizer.tokens(as_phrase(word))
 
-    def _stems(self, text: str) -> Iterable[tuple[int, int, str]]:
+    def _stems(self, text: str) -> Sequence[tuple[int, int, str]]:
         raw = text.encode()
         tokens = self._tokenizer.places(raw)
         if len(raw) == len(text):
             return tokens
         characters = _characters_before(raw)
-        return ((characters[start], characters[end], stem) for start, end, stem in tokens)
+        return [(characters[start], characters[end], stem) for start, end, stem in tokens]
 
 
 def _end(starts: Sequence[int], end: int) -> int:

@@ -50,6 +50,7 @@ from kb.store.rows import (
     SyncedFolder,
     VectorSpace,
     Version,
+    WrittenText,
 )
 from kb.vectors.scores import Neighbourhood, ScoredChunks
 
@@ -439,6 +440,9 @@ class Index(Protocol):
 
     def hits(self, chunk_ids: Sequence[int]) -> list[Hit]:
         """Return the chunks with their documents, in the order given."""
+
+    def texts(self, chunk_ids: Sequence[int]) -> list[WrittenText]:
+        """Return the texts of the chunks, in the order given: much faster than `hits`."""
 
 
 class Audit(Protocol):

@@ -11,6 +11,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 import apsw
+import numpy as np
+from numpy.typing import NDArray
 
 from kb.api.date_parsing import own_day
 from kb.api.fields import Sort
@@ -217,6 +219,11 @@ def moment_or_first(stamp: str) -> str:
         return datetime.fromisoformat(stamp).replace(tzinfo=None).isoformat(" ", "milliseconds")
     except ValueError:
         return "-infinity"
+
+
+def listed_ids(text: str | None) -> NDArray[np.int64]:
+    """Return the ids from a comma-separated text, which is faster to read than one row for each."""
+    return np.fromstring(text, np.int64, sep=",") if text else np.empty(0, np.int64)
 
 
 def array(values: Sequence[str] | Sequence[int]) -> str:

@@ -271,6 +271,14 @@ class Hit:
     author: Author = NOBODY
 
 
+class WrittenText(NamedTuple):
+    """The text of a chunk with its document's title and its headings, as written."""
+
+    title: str
+    heading: tuple[str, ...]
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """The conditions on documents: all of `tags`, one of `tag_any`, none of `tag_not`, and the other fields.

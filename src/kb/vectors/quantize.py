@@ -78,6 +78,11 @@ class Quantizer:
         intact: NDArray[np.bool_] = checksums(ids, bare) << HIGH >> HIGH == codes[:, -1] >> HIGH
         return intact
 
+    def agree(self, codes: NDArray[np.uint64], vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """Return a mask of the codes that have the signs of these vectors, which every processor computes alike."""
+        agree: NDArray[np.bool_] = (codes[:, : self.words] == self._packed(vectors - self.mean > 0)).all(1)
+        return agree
+
     def distances(self, query: NDArray[np.float32], codes: NDArray[np.uint64]) -> NDArray[np.uint16]:
         """Return the Hamming distance of each code to the query's code, shape (n,).
 

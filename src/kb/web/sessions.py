@@ -22,7 +22,7 @@ from kb.api.version_check import USER_AGENT
 from kb.asgi.body_limits import MAX_FIELD
 from kb.client.asgi import ASGITransport, asgi_scope
 from kb.client.client import PREFIX, EngineClient
-from kb.client.transport import Request as Call
+from kb.client.transport import Outgoing
 from kb.clock import own_time
 from kb.web.forms import OTHER_FIELDS, read_form
 
@@ -108,7 +108,7 @@ class Visit:
     def stream(self, target: str, headers: Mapping[str, str]) -> Response:
         """Return the engine's response to a GET request as a stream, with these headers in place of its own."""
         key = {"Authorization": f"Bearer {self.session.key}"} if self.session else {}
-        asked = asgi_scope(Call("GET", f"{PREFIX}/{target}", {"User-Agent": USER_AGENT, **key}))
+        asked = asgi_scope(Outgoing("GET", f"{PREFIX}/{target}", {"User-Agent": USER_AGENT, **key}))
         return Streamed(self._visits.engine, {**asked, "client": (self._address, 0)}, headers)
 
     def check(self, token: object) -> None:

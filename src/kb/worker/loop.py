@@ -27,7 +27,8 @@ from kb import clock
 from kb.api.errors import DiskFault, DiskFull, FilesUnavailable, LeaseLost, ModelChanged, Stopped, StoreUnavailable
 from kb.blobs.protocol import staged_as
 from kb.documents.blob_place import bind
-from kb.documents.staging import discard, sweep_staged
+from kb.documents.expiry import expire
+from kb.documents.staging import sweep_staged
 from kb.filesystem import remove_folder
 from kb.ingest.draft import SLICE
 from kb.store.rows import Job, VectorSpace
@@ -66,12 +67,6 @@ STALLED_SECONDS = 120.0
 
 EXPIRE_SECONDS = 3600.0
 """The pause between deletions of expired jobs, earlier versions and documents in the bin."""
-
-EXPIRED = 1000
-"""The number of rows deleted in one transaction: writers wait for it."""
-
-EXPIRED_VERSIONS = 100
-"""The number of documents in the bin, or earlier versions, deleted in one transaction."""
 
 STOPPED = "stopped"
 """A file in the staging folder: the engine was asked to stop, and if the file remains, was killed while stopping."""
@@ -263,22 +258,11 @@ class Worker:
             self._originals.sweep_strays(self._store)
 
     def _expire(self) -> None:
-        """Delete expired jobs, audit lines, versions and documents in the bin; new work comes first."""
+        """Delete expired rows; new work comes first."""
         if time.monotonic() < self._expire_at or clock.own.look():
             return
         while not (self._stop.is_requested or self._wake.is_set()):
-            with self._store.write() as tx:
-                days = self._keep_jobs_days
-                jobs = tx.jobs.expire(days, EXPIRED) if days else 0
-                lines = tx.audit.expire(EXPIRED)
-                waiting = tx.jobs.staged()
-                history = tx.history.expire(EXPIRED_VERSIONS)
-                waiting -= tx.jobs.staged()
-            for name in waiting:
-                discard(name, self._blobs)
-            if history:
-                self._originals.sweep(self._store)
-            if max(jobs, lines) < EXPIRED and history < EXPIRED_VERSIONS:
+            if not expire(self._store, self._originals, self._keep_jobs_days):
                 self._expire_at = time.monotonic() + EXPIRE_SECONDS
                 return
 

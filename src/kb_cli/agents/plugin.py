@@ -1,7 +1,5 @@
 """Write a plug-in folder that teaches an agent to use kb: a skill, and hooks that run `kb hook`."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Mapping
@@ -55,10 +53,7 @@ class ClientKind(NamedTuple):
 
 KINDS: Final = {
     "claude-code": ClientKind(
-        ".claude-plugin/plugin.json",
-        ".mcp.json",
-        "PreCompact",
-        install="claude --plugin-dir {folder}",
+        ".claude-plugin/plugin.json", ".mcp.json", "PreCompact", install="claude --plugin-dir {folder}"
     ),
     "gemini": ClientKind(
         "gemini-extension.json",
@@ -83,9 +78,6 @@ def write_plugin(client: str | None, folder: Path, server: Mapping[str, Any], *,
     """Write the plug-in folder of a client with the MCP servers `server`; return the command that installs it.
 
     With `captures`, each conversation is saved when it ends, not only before compaction.
-
-    Raises:
-        UsageError: the client does not support plug-ins, or the folder has other contents.
     """
     if client not in KINDS:
         raise UsageError(f"--plugin works with these clients: {', '.join(KINDS)}.")

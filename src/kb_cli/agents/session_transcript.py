@@ -1,7 +1,5 @@
 """Read the conversation from an agent's transcript."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -60,7 +58,6 @@ def read_session(transcript: Path) -> str:
 
 
 def read_end(transcript: Path) -> str:
-    """Return the last lines of a transcript."""
     with transcript.open("rb") as file:
         skipped = max(0, file.seek(0, os.SEEK_END) - MOST_BYTES)
         file.seek(skipped)
@@ -90,7 +87,6 @@ def entries(transcript: str) -> Iterator[dict[str, Any]]:
 
 
 def parsed(line: str) -> object:
-    """Return the JSON value of a line, or None."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -108,7 +104,6 @@ def message_text(content: object) -> str:
 
 
 def without_tools(text: str) -> str:
-    """Return a message without the output of tools."""
     for tag in TOOL_TAGS:
         closed, end, rest = text.rpartition(f"</{tag}>")
         text = re.sub(f"<{tag}>.*?</{tag}>", "", closed + end, flags=re.DOTALL) + rest

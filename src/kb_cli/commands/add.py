@@ -3,18 +3,17 @@
 import shutil
 import sys
 import tempfile
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
-
-import typer
+from typing import Annotated, BinaryIO
 
 from kb.api.errors import KbError
 from kb.api.stream_safe import composed
+from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call_async
-from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, split_tags
-from kb_cli.runtime.source_paths import absolute
+from kb_cli.runtime.files import absolute
+from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, argument, option, split_tags
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.file_selection import LEFT_OUT, FileSelection, select_files
@@ -25,40 +24,49 @@ from kb_cli.sync.upload import Uploader
 from kb_cli.sync.web_fetch import fetch, is_address, without_userinfo
 from kb_cli.sync.zip_archive import is_archive, unpacked
 
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
+Paths = Annotated[
+    list[str], argument("PATHS", "Files, folders, patterns such as '*.pdf', or web addresses; - reads standard input.")
+]
+Title = Annotated[
+    str | None, option("--title TEXT", "The title of a single file or page, instead of the one in its content.")
+]
+SourcePath = Annotated[
+    str | None,
+    option(
+        "--source-path PATH", "The source path of a single file in the knowledge base, instead of its path on the disk."
+    ),
+]
+ZipNames = Annotated[
+    str | None,
+    option(
+        "--zip-names CODE_PAGE",
+        "The code page of file names in an archive, such as gbk, cp866 or cp932, if kb guesses it wrong.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of the command."""
+
+    tags: list[str]
+    title: str | None
+    source_path: str | None
+    exclude: list[str]
+    zip_names: str | None
+    wait: bool
+    quiet: bool
 
 
 def add(
-    paths: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PATHS", help="Files, folders, patterns such as '*.pdf', or web addresses; - reads standard input."
-        ),
-    ],
+    paths: Paths,
     tags: Tags = None,
-    title: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="The title of a single file or page, instead of the one in its content."),
-    ] = None,
+    title: Title = None,
     exclude: Exclude = None,
     follow_links: FollowLinks = False,
-    source_path: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH",
-            help="The source path of a single file in the knowledge base, instead of its path on the disk.",
-        ),
-    ] = None,
-    zip_names: Annotated[
-        str | None,
-        typer.Option(
-            "--zip-names",
-            metavar="CODE_PAGE",
-            help="The code page of file names in an archive, such as gbk, cp866 or cp932, if kb guesses it wrong.",
-        ),
-    ] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Keep all of a web page, including menus.")] = False,
+    source_path: SourcePath = None,
+    zip_names: ZipNames = None,
+    whole: Annotated[bool, option("--whole", "Keep all of a web page, including menus.")] = False,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
@@ -75,55 +83,56 @@ def add(
     With --json, prints a list of {"path", "source_path", "job", "document_id", "error"}: job is the engine's receipt,
     or with --wait the finished job, or null if the document already has this content.
     """
-    tagged = split_tags(tags)
     check_code_page(zip_names)
-    source_path = source_path and composed(source_path)
     if whole and not any(map(is_address, paths)):
         raise exit_codes.UsageError("--whole only applies to web addresses, such as https://example.com/page.")
+    source_path = source_path and composed(source_path)
+    options = Options(split_tags(tags), title, source_path, exclude or [], zip_names, wait, quiet=json)
+    selection = FileSelection()
     if STDIN in paths:
-        if len(paths) > 1:
-            raise exit_codes.UsageError(
-                "Standard input (-) must be the only path. Add other files with a second command."
-            )
-        item = FileItem(STDIN, source_path or STDIN, tagged)
-        add_stdin(item, title, source_path, wait)
-        return report([item], FileSelection(), wait, json)
-    if any(map(is_address, paths)):
-        items = [FileItem(address, source_path or address, tagged) for address in map(without_userinfo, paths)]
-        add_pages(paths, items, title, whole=whole, wait=wait)
-        return report(items, FileSelection(), wait, json)
-    selection = select_files(paths, exclude or (), follow_links=follow_links)
+        items = [add_stdin(paths, options)]
+    elif any(map(is_address, paths)):
+        items = add_pages(paths, options, whole=whole)
+    else:
+        selection = select_files(paths, options.exclude, follow_links=follow_links)
+        items = [*add_selected(paths, selection, options), *unreadable_items(selection)]
+    return report(items, selection, wait, json)
+
+
+def add_selected(paths: list[str], selection: FileSelection, options: Options) -> list[FileItem]:
+    """Send the selected files, and the files in the selected archives."""
     archives = [*filter(is_archive, selection.files)]
-    if archives and title is not None:
+    if archives and options.title is not None:
         raise exit_codes.UsageError("--title needs a single file, but kb adds an archive as the files in it.")
     if selection.passed_over:
         selection.take(call_async(fetch_extracted))
-    if (title or source_path) is not None and len(selection.files) != 1:
+    is_single = len(selection.files) == 1
+    if (options.title or options.source_path) is not None and not is_single:
         raise exit_codes.UsageError(
             f"--title and --source-path need a single file, but these are {len(selection.files)}."
         )
     named = {absolute(Path(path).expanduser()) for path in paths}
     names = call_async(fetch_names)
     items = [
-        FileItem(str(file), source_path or names.source_path(file), tagged, is_named=file in named)
+        FileItem(str(file), options.source_path or names.source_path(file), options.tags, is_named=file in named)
         for file in selection.files
         if file not in archives
     ]
     items = without_left_out(items, names.left_out, selection)
     if items:
-        add_files(items, title, wait, quiet=json)
+        add_files(items, options)
     for archive in archives:
-        prefix = source_path or names.source_path(archive)
+        prefix = options.source_path or names.source_path(archive)
         try:
-            unpacked_items, inside = add_archive(archive, prefix, exclude or (), tagged, wait, zip_names, quiet=json)
+            unpacked_items, inside = add_archive(archive, prefix, options)
         except (exit_codes.UsageError, exit_codes.LocalError) as error:
-            if len(selection.files) == 1:
+            if is_single:
                 raise
             items.append(FileItem(str(archive), prefix, error=error.message.removeprefix(f"{archive}: ")))
         else:
             items += unpacked_items
             selection.add_left_out(inside)
-    return report([*items, *unreadable_items(selection)], selection, wait, json)
+    return items
 
 
 def without_left_out(items: list[FileItem], left_out: frozenset[str], selection: FileSelection) -> list[FileItem]:
@@ -134,18 +143,15 @@ def without_left_out(items: list[FileItem], left_out: frozenset[str], selection:
     return remaining
 
 
-def add_files(items: list[FileItem], title: str | None, wait: bool, *, quiet: bool) -> None:
-    """Send the files that the engine does not have yet.
+def add_files(items: list[FileItem], options: Options) -> None:
+    """Send the files that the engine does not have yet."""
 
-    Raises:
-        Interrupted: the user pressed Ctrl-C.
-    """
-
-    async def upload(client: "EngineClient") -> None:
+    async def upload(client: EngineClient) -> None:
         remote = await fetch_files(client, (item.source_path for item in items))
-        uploader = Uploader(client, remote, await fetch_rejected(client), DigestCache(), title, quiet=quiet)
+        rejected = await fetch_rejected(client)
+        uploader = Uploader(client, remote, rejected, DigestCache(), options.title, quiet=options.quiet)
         await uploader.upload_all(items)
-        if wait:
+        if options.wait:
             await uploader.wait_all(items)
 
     try:
@@ -157,44 +163,44 @@ def add_files(items: list[FileItem], title: str | None, wait: bool, *, quiet: bo
         ) from None
 
 
-def add_stdin(item: FileItem, title: str | None, source_path: str | None, wait: bool) -> None:
+def add_stdin(paths: list[str], options: Options) -> FileItem:
     """Send standard input as a file; the engine detects its type from the content."""
-    name = (source_path or "").rpartition("/")[2] or "standard input"
-
-    async def upload(client: "EngineClient") -> None:
-        item.job = await client.add_file(name, content, tags=item.tags, title=title, source_path=source_path)
-        if wait:
-            item.finish(await client.wait_for_job(item.job["job_id"]))
-
+    if len(paths) > 1:
+        raise exit_codes.UsageError("Standard input (-) must be the only path. Add other files with a second command.")
+    name = (options.source_path or "").rpartition("/")[2] or "standard input"
+    item = FileItem(STDIN, options.source_path or STDIN, options.tags)
     with tempfile.TemporaryFile() as content:
         # Read it before the event loop starts, which would not stop at Ctrl-C but wait for the end of the input.
         shutil.copyfileobj(sys.stdin.buffer, content)
         content.seek(0)
-        call_async(upload)
+        send(item, name, content, options, options.source_path)
+    return item
 
 
-def add_pages(addresses: list[str], items: list[FileItem], title: str | None, *, whole: bool, wait: bool) -> None:
+def send(item: FileItem, name: str, content: BinaryIO, options: Options, source_path: str | None) -> None:
+    async def upload(client: EngineClient) -> None:
+        item.job = await client.add_file(name, content, tags=item.tags, title=options.title, source_path=source_path)
+        if options.wait:
+            item.finish(await client.wait_for_job(item.job["job_id"]))
+
+    call_async(upload)
+
+
+def add_pages(addresses: list[str], options: Options, *, whole: bool) -> list[FileItem]:
     """Send the content of web addresses, and replace documents from the same address.
 
     An error of one address does not stop the others.
-
-    Raises:
-        UsageError: one of the addresses is a path, or several have one title.
     """
+    shown = map(without_userinfo, addresses)
+    items = [FileItem(address, options.source_path or address, options.tags) for address in shown]
     if not all(map(is_address, addresses)):
         raise exit_codes.UsageError("'kb add' takes web addresses or files, not both. Run one command for each.")
-    if len(items) > 1 and (title or len({item.source_path for item in items}) == 1):
+    if len(items) > 1 and (options.title or len({item.source_path for item in items}) == 1):
         raise exit_codes.UsageError(f"--title and --source-path need a single page, but these are {len(items)}.")
-
-    async def upload(client: "EngineClient", item: FileItem, name: str, content: BinaryIO) -> None:
-        item.job = await client.add_file(name, content, tags=item.tags, title=title, source_path=item.source_path)
-        if wait:
-            item.finish(await client.wait_for_job(item.job["job_id"]))
-
     for address, item in zip(addresses, items, strict=True):
         try:
             with fetch(address, whole=whole) as fetched:
-                call_async(partial(upload, item=item, name=fetched.name, content=fetched.content))
+                send(item, fetched.name, fetched.content, options, item.source_path)
             if fetched.why_whole:
                 output.print_error(f"{item.path}: kb keeps the whole page, including menus: {fetched.why_whole}")
         except exit_codes.LocalError as error:
@@ -203,45 +209,27 @@ def add_pages(addresses: list[str], items: list[FileItem], title: str | None, *,
             if exit_codes.exit_code_for(error) != exit_codes.REFUSED:
                 raise
             item.error = error.detail
+    return items
 
 
-def add_archive(
-    archive: Path,
-    prefix: str,
-    exclude: list[str] | tuple[()],
-    tags: list[str],
-    wait: bool,
-    code_page: str | None,
-    *,
-    quiet: bool,
-) -> tuple[list[FileItem], FileSelection]:
-    """Send the files in an archive, with source paths below `prefix`; return them and the skipped files.
-
-    Raises:
-        UsageError: the archive is damaged, encrypted or too large.
-        LocalError: the disk has no space for its content.
-        Interrupted: the user pressed Ctrl-C.
-    """
-    with unpacked(archive, exclude, code_page) as (folder, selection, guessed):
+def add_archive(archive: Path, prefix: str, options: Options) -> tuple[list[FileItem], FileSelection]:
+    """Send the files in an archive, with source paths below `prefix`; return them and the skipped files."""
+    with unpacked(archive, options.exclude, options.zip_names) as (folder, selection, guessed):
         if guessed:
             pages = ", ".join(sorted(guessed))
             output.print_error(f"{archive}: kb read the file names as {pages}; --zip-names sets another code page")
         if selection.passed_over:
             selection.take(call_async(fetch_extracted))
         items = [
-            FileItem(str(file), composed(f"{prefix}/{file.relative_to(folder).as_posix()}"), tags)
+            FileItem(str(file), composed(f"{prefix}/{file.relative_to(folder).as_posix()}"), options.tags)
             for file in selection.files
         ]
-        add_files(items, None, wait, quiet=quiet)
+        add_files(items, options)
     return items, selection
 
 
 def check_code_page(code_page: str | None) -> None:
-    """Check a code page.
-
-    Raises:
-        UsageError: it does not exist.
-    """
+    """Check a code page."""
     try:
         b"a".decode(code_page or "utf-8")
     except LookupError:
@@ -249,7 +237,6 @@ def check_code_page(code_page: str | None) -> None:
 
 
 def report(items: list[FileItem], selection: FileSelection, wait: bool, json: bool) -> int:
-    """Print the results, and return the exit code."""
     new = [item for item in items if item.error and item.is_news]
     print_failures(new)
     if json:

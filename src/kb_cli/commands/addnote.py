@@ -1,50 +1,39 @@
 """kb addnote."""
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import Annotated, Any
 
 from kb.api.errors import Invalid
 from kb.api.inline_tags import inline_tags
+from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.editor import edit_text
 from kb_cli.runtime.engine_call import call, call_async
-from kb_cli.runtime.options import Json, Tags, Text, Wait, read_text, split_tags
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
+from kb_cli.runtime.options import Json, Tags, Text, Wait, option, read_text, split_tags
 
 
 def addnote(
     text: Text = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title, instead of the first line.")] = None,
+    title: Annotated[str | None, option("--title TEXT", "The title, instead of the first line.")] = None,
     tags: Tags = None,
     source_path: Annotated[
         str | None,
-        typer.Option(
-            metavar="PATH",
-            help="A path for the note, such as plans/roof; a new note with this path replaces the text of the old one.",
+        option(
+            "--source-path PATH",
+            "A path for the note, such as plans/roof; a new note with this path replaces the text of the old one.",
         ),
     ] = None,
     thread: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="A group of related notes, such as trip-2026; their text helps searches to find this note.",
+        option(
+            "--thread NAME", "A group of related notes, such as trip-2026; their text helps searches to find this note."
         ),
     ] = None,
-    source: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The origin: a web address, a book, a person.")
-    ] = None,
+    source: Annotated[str | None, option("--source TEXT", "The origin: a web address, a book, a person.")] = None,
     replaces: Annotated[
-        int | None,
-        typer.Option(metavar="ID", min=1, help="The note that this one replaces; kb ranks it below this one."),
+        int | None, option("--replaces ID", "The note that this one replaces; kb ranks it below this one.", min=1)
     ] = None,
     if_new: Annotated[
-        bool,
-        typer.Option(
-            "--if-new", help="Store nothing if a note says the same, perhaps in other words; print that note."
-        ),
+        bool, option("--if-new", "Store nothing if a note says the same, perhaps in other words; print that note.")
     ] = False,
     wait: Wait = False,
     json: Json = False,
@@ -75,7 +64,6 @@ def addnote(
 
 
 def outcome(answer: dict[str, Any]) -> str:
-    """Return the result of adding a note, in words."""
     note = f"note {answer['document_id']}"
     if answer["existed"]:
         return f"{note} already has this text"
@@ -89,7 +77,6 @@ def outcome(answer: dict[str, Any]) -> str:
 
 
 def edit(note: dict[str, Any], wait: bool) -> dict[str, Any]:
-    """Let the user write a note in an editor, and send it."""
     with edit_text("", "addnote") as text:
         if text is None:
             raise exit_codes.UsageError("The note is empty; kb sent nothing.")
@@ -100,7 +87,7 @@ def send(note: dict[str, Any], wait: bool) -> dict[str, Any]:
     """Send a new note; return the engine's receipt, or the finished job."""
     note["tags"] = list(dict.fromkeys([*note["tags"], *inline_tags(note["text"])]))
 
-    async def add(client: "EngineClient") -> dict[str, Any]:
+    async def add(client: EngineClient) -> dict[str, Any]:
         receipt = await client.add_note(**note)
         if not (wait and receipt["job_id"]):
             return receipt

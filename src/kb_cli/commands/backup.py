@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.engine_parts import data_settings, require
+from kb_cli.runtime.options import argument, option
 from kb_cli.runtime.progress import status_line
 
 VERIFY, RESTORE = "verify", "restore"
@@ -20,18 +19,17 @@ UNSEALED = {
 def backup(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[verify|restore] [DIR|FILE.tar]",
-            help="The folder or .tar file to write, verify or restore, such as ~/backups/kb.",
-            autocompletion=complete_actions(VERIFY, RESTORE),
+        argument(
+            "[verify|restore] [DIR|FILE.tar]",
+            "The folder or .tar file to write, verify or restore, such as ~/backups/kb.",
+            complete=complete_actions(VERIFY, RESTORE),
         ),
     ] = None,
     keep: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="The number of backups to keep in DIR, instead of KB_BACKUP_KEEP."),
+        int | None, option("--keep N", "The number of backups to keep in DIR, instead of KB_BACKUP_KEEP.", min=1)
     ] = None,
     unsealed: Annotated[
-        bool, typer.Option("--unsealed", help="Restore a backup without a seal although KB_BACKUP_KEY is set.")
+        bool, option("--unsealed", "Restore a backup without a seal although KB_BACKUP_KEY is set.")
     ] = False,
 ) -> int:
     """Back up KB_DATA_DIR, or verify or restore a backup.
@@ -54,10 +52,9 @@ def backup(
 
 
 def make(settings: Any, path: Path, keep: int) -> int:  # noqa: ANN401 - the engine's
-    """Make a backup, and return the exit code."""
     with status_line(quiet=False) as show_status:
         show_status(f"backing up to {path}")
-        made = require("kb.maintenance.backup").back_up(settings, path, keep)
+        made = require("kb.backup.make").back_up(settings, path, keep)
     manifest = made.manifest
     seal = "sealed" if settings.backup_key else "not sealed (KB_BACKUP_KEY is not set)"
     output.print_line(
@@ -75,8 +72,7 @@ def make(settings: Any, path: Path, keep: int) -> int:  # noqa: ANN401 - the eng
 
 
 def verify(settings: Any, path: Path) -> int:  # noqa: ANN401 - the engine's
-    """Verify the backups at a path, and return the exit code."""
-    restore = require("kb.maintenance.restore")
+    restore = require("kb.backup.restore")
     with status_line(quiet=False) as show_status:
         faults = list(restore.verify_backups(path, show_status, key=settings.backup_key))
         seals = list(restore.seals(path, settings.backup_key))
@@ -92,7 +88,7 @@ def restore_backup(path: Path, *, unsealed: bool) -> int:
     """Replace the data with the newest backup at a path, and return the exit code."""
     settings = data_settings()
     with status_line(quiet=False) as show_status:
-        restored = require("kb.maintenance.restore").restore_backup(settings, path, show_status, unsealed=unsealed)
+        restored = require("kb.backup.restore").restore_backup(settings, path, show_status, unsealed=unsealed)
     seal = {"sealed": "sealed", "unsealed": "not sealed", "unchecked": "seal not checked"}[restored.seal]
     output.print_line(f"restored {restored.name} of {restored.manifest.made_at} ({seal})")
     for folder in restored.set_aside:

@@ -2,12 +2,10 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from kb_cli.runtime import output
 from kb_cli.runtime.config import SECRETS, config_path, load_config
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import Json, option
 
 MASK = "••••"
 SHOWN_CHARACTERS = 2
@@ -16,7 +14,7 @@ MIN_SHOWN_LENGTH = 12
 
 def config(
     engine: Annotated[
-        bool, typer.Option("--engine", help="Show the settings of the engine; this needs a key with the right admin.")
+        bool, option("--engine", "Show the settings of the engine; this needs a key with the right admin.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -37,7 +35,8 @@ def config(
         profiles = {"profile": loaded.profile, "profiles": loaded.profiles}
         output.print_json({"file": str(config_path()), **profiles, "settings": settings})
         return
-    output.print_fields({"file": describe_file(), "profile": loaded.profile, "profiles": ", ".join(loaded.profiles)})
+    file = f"{config_path()}{'' if config_path().exists() else ' (does not exist)'}"
+    output.print_fields({"file": file, "profile": loaded.profile, "profiles": ", ".join(loaded.profiles)})
     rows = [(name, setting["value"], setting["source"]) for name, setting in settings.items()]
     output.print_table(("SETTING", "VALUE", "FROM"), rows)
 
@@ -51,9 +50,3 @@ def shown(setting: dict[str, Any]) -> str:
 def mask(key: str) -> str:
     """Return a key with all but its last characters hidden, and a short key fully hidden."""
     return MASK + (key[-SHOWN_CHARACTERS:] if len(key) >= MIN_SHOWN_LENGTH else "")
-
-
-def describe_file() -> str:
-    """Return the path of the configuration file, with a note if it does not exist."""
-    path = config_path()
-    return f"{path}" if path.exists() else f"{path} (does not exist)"

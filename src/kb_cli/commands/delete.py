@@ -2,32 +2,26 @@
 
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from kb.api.errors import KbError
+from kb.client.client import EngineClient
 from kb.folders.disk_view import find_file
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call, call_for_each
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Ids, Json, Why
+from kb_cli.runtime.options import Ids, Json, Why, option
 from kb_cli.sync.folder_names import FolderNames, fetch_names
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
 
 
 def delete(
     ids: Ids,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask for confirmation (required in scripts).")
-    ] = False,
-    purge: Annotated[
-        bool, typer.Option("--purge", help="Delete permanently, with all versions, even from the bin.")
-    ] = False,
+    yes: Annotated[bool, option("--yes -y", "Do not ask for confirmation (required in scripts).")] = False,
+    purge: Annotated[bool, option("--purge", "Delete permanently, with all versions, even from the bin.")] = False,
     leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Make 'kb sync' skip the file from now on; it stays on the disk.")
+        bool, option("--leave-out", "Make 'kb sync' skip the file from now on; it stays on the disk.")
     ] = False,
     why: Why = None,
     json: Json = False,
@@ -46,7 +40,7 @@ def delete(
         confirm(ids, purge)
     paths = dict[int, str]()
 
-    async def remove(client: "EngineClient", document_id: int) -> dict[str, Any]:
+    async def remove(client: EngineClient, document_id: int) -> dict[str, Any]:
         with suppress(KbError):  # it may be in the bin
             paths[document_id] = (await client.document(document_id, from_chunk=0, chunks=1))["source_path"]
         return await client.delete_document(document_id, purge=purge, leave_out=leave_out, why=why)
@@ -73,11 +67,7 @@ def is_here(path: str) -> bool:
 
 
 def confirm(ids: list[int], purge: bool) -> None:
-    """Ask for confirmation.
-
-    Raises:
-        UsageError: standard input is not a terminal.
-    """
+    """Ask for confirmation."""
     if not sys.stdin.isatty():
         raise UsageError("Cannot ask for confirmation without a terminal. Add --yes to delete.")
     pages, _ = call_for_each(ids, lambda client, document_id: client.history(document_id, limit=1))

@@ -1,24 +1,19 @@
-"""kb doctor."""
+"""kb doctor and kb reindex: faults of the database, and their repair."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-import typer
-
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_parts import data_settings, require
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import Json, option
 from kb_cli.runtime.progress import status_line
 
 
 def doctor(
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Repair the faults that kb can repair; stop the engine first.")
-    ] = False,
-    fix: Annotated[bool, typer.Option("--fix", hidden=True)] = False,
+    repair: Annotated[bool, option("--repair", "Repair the faults that kb can repair; stop the engine first.")] = False,
+    fix: Annotated[bool, option("--fix", "", hidden=True)] = False,
     accept_clock: Annotated[
-        bool,
-        typer.Option("--accept-clock", help="Confirm that the machine's clock is right after kb reported a jump."),
+        bool, option("--accept-clock", "Confirm that the machine's clock is right after kb reported a jump.")
     ] = False,
     json: Json = False,
 ) -> int:
@@ -35,14 +30,14 @@ def doctor(
             "kb trusts the machine's clock again: earlier versions and deleted documents expire as usual."
         )
         return exit_codes.OK
-    maintenance = require("kb.maintenance.doctor")
+    maintenance = require("kb.repair.doctor")
     with status_line(quiet=json) as show_status:
 
         def look() -> Any:  # noqa: ANN401 - the engine's type
             return maintenance.check_data(settings, lambda name: show_status(f"checking {name}"))
 
         if repair or fix:  # look for faults in the restored data
-            require("kb.maintenance.restore_swap").finish_restore(settings)
+            require("kb.backup.swap").finish_restore(settings)
         findings = look()
         if (repair or fix) and any(faults for faults, _ in findings.values()):
             maintenance.repair(settings, findings, lambda done, total: show_status(f"{done:,} of {total:,} passages"))
@@ -69,3 +64,22 @@ def conclusion(findings: Mapping[str, tuple[Sequence[str], Any]]) -> str:
     if "BACKUP" in remedies:
         steps.append("To restore a backup, stop the engine and run 'kb backup restore'.")
     return " ".join(steps)
+
+
+def reindex(
+    vectors: Annotated[
+        bool, option("--vectors", "Also compute all vectors again, with the model in the settings.")
+    ] = False,
+) -> None:
+    """Rebuild the database in KB_DATA_DIR from the texts in it.
+
+    Stop the engine first. kb rebuilds the index of words and all missing or damaged vectors, keeps the other vectors,
+    and frees unused space. It replaces the old database only when the new one is complete, so it needs space for both,
+    and you can interrupt it. To change the model while the engine runs, use 'kb reembed'.
+    """
+    settings = data_settings()
+    with status_line(quiet=False) as show_status:
+        require("kb.repair.reindex").reindex(
+            settings, lambda done, total: show_status(f"{done:,} of {total:,} passages"), recompute_all=vectors
+        )
+    output.print_line("the database is rebuilt")

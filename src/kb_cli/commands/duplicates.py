@@ -2,20 +2,17 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from kb.api.duplicate_words import describe_shared
 from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call_async
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import Json, option
 
 NONE = "no duplicates"
 
 
 def duplicates(
-    near: Annotated[bool, typer.Option("--near", help="List documents with nearly the same text.")] = False,
-    json: Json = False,
+    near: Annotated[bool, option("--near", "List documents with nearly the same text.")] = False, json: Json = False
 ) -> int:
     """List documents with the same content or nearly the same text.
 
@@ -28,7 +25,9 @@ def duplicates(
         output.print_json({"groups": groups})
     elif groups:
         for group in groups:
-            print_group(group)
+            output.print_line(f"{group['total']} documents with {describe_shared(group['total'], group['shared'])}")
+            for document in group["documents"]:
+                output.print_line(f"  {document['id']}  {document['source_path'] or document['title']}")
     else:
         output.print_error(NONE)
     return exit_codes.OK if groups else exit_codes.FAILURE
@@ -38,10 +37,3 @@ async def find(client: EngineClient, kind: str) -> list[dict[str, Any]]:
     """Return the groups of all pages; of near duplicates, the most alike first."""
     groups = [group async for page in client.iter_duplicates(kind) for group in page["groups"]]
     return sorted(groups, key=lambda group: -(group["shared"] or 0))
-
-
-def print_group(group: dict[str, Any]) -> None:
-    """Print a group: a heading, and a line per document."""
-    output.print_line(f"{group['total']} documents with {describe_shared(group['total'], group['shared'])}")
-    for document in group["documents"]:
-        output.print_line(f"  {document['id']}  {document['source_path'] or document['title']}")

@@ -4,19 +4,13 @@ import json as json_
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import typer
-
-from kb_cli.evaluation.measures import mean
-from kb_cli.evaluation.questions import read_questions
-from kb_cli.evaluation.run import MODES, PASSAGES, ask, drawn
+from kb.client.client import EngineClient
+from kb_cli.evaluation import MODES, PASSAGES, ask, drawn, mean, read_questions
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import Json
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
+from kb_cli.runtime.options import Json, argument, option
 
 MEASURES = {"ndcg": "nDCG@10", "recall": "recall@100", "mrr": "MRR@10"}
 Run = dict[str, list[dict[str, Any]]]
@@ -25,21 +19,13 @@ Run = dict[str, list[dict[str, Any]]]
 
 def eval_(
     questions: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="A YAML file with questions, or a folder in BEIR format.", exists=True),
+        Path, argument("FILE", "A YAML file with questions, or a folder in BEIR format.", exists=True)
     ],
     compare: Annotated[
-        Path | None,
-        typer.Option(
-            "--compare", metavar="JSON", help="The saved output of an earlier --json.", exists=True, dir_okay=False
-        ),
+        Path | None, option("--compare JSON", "The saved output of an earlier --json.", exists=True, dir_okay=False)
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="SVG", help="Write a chart of nDCG@10 to this file.")
-    ] = None,
-    worst: Annotated[
-        int, typer.Option("--worst", metavar="N", min=0, help="How many of the worst questions to list.")
-    ] = 5,
+    plot: Annotated[Path | None, option("--plot SVG", "Write a chart of nDCG@10 to this file.")] = None,
+    worst: Annotated[int, option("--worst N", "How many of the worst questions to list.", min=0)] = 5,
     json: Json = False,
 ) -> int:
     """Measure search quality with questions and known answers.
@@ -52,7 +38,7 @@ def eval_(
     asked = read_questions(questions)
     before = read_run(compare) if compare else None
 
-    async def ask_all(client: "EngineClient") -> Run:
+    async def ask_all(client: EngineClient) -> Run:
         return {mode: [asdict(await ask(client, question, mode)) for question in asked] for mode in MODES}
 
     run = call(ask_all)
@@ -69,11 +55,7 @@ def eval_(
 
 
 def read_run(path: Path) -> Run:
-    """Return an earlier run from its saved output.
-
-    Raises:
-        UsageError: the file is not such an output.
-    """
+    """Return an earlier run from its saved output."""
     try:
         run: Run = json_.loads(path.read_text("utf-8"))
         for outcomes in run.values():
@@ -87,7 +69,6 @@ def read_run(path: Path) -> Run:
 
 
 def table_rows(run: Run) -> list[list[str]]:
-    """Return a row for each mode."""
     rows = []
     for mode, outcomes in run.items():
         cells = [format_mean([outcome["measures"][name] for outcome in outcomes]) for name in MEASURES]
@@ -97,7 +78,6 @@ def table_rows(run: Run) -> list[list[str]]:
 
 
 def format_mean(values: Sequence[float]) -> str:
-    """Return a mean with its interval."""
     average = mean(values)
     return f"{average.value:.3f} ({average.low:.3f} to {average.high:.3f})"
 
@@ -117,7 +97,6 @@ def print_gains(run: Run, before: Run) -> None:
 
 
 def print_worst(outcomes: Sequence[dict[str, Any]], limit: int) -> None:
-    """Print the questions with the lowest ranks of their documents."""
     missed = sorted(
         (outcome for outcome in outcomes if outcome["measures"]["ndcg"] < 1),
         key=lambda outcome: outcome["measures"]["ndcg"],

@@ -1,22 +1,21 @@
-"""kb export."""
+"""kb export and kb import."""
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kb_cli.runtime import exit_codes, output
-from kb_cli.runtime.engine_parts import require
+from kb_cli.runtime.engine_parts import data_settings, require
+from kb_cli.runtime.options import argument, option
 from kb_cli.runtime.progress import status_line
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder, such as ~/kb-export.")],
+    folder: Annotated[Path, argument("DIR", "A new or empty folder, such as ~/kb-export.")],
     plain: Annotated[
-        bool, typer.Option("--plain", help="Write notes as Markdown with front matter, and files in their folders.")
+        bool, option("--plain", "Write notes as Markdown with front matter, and files in their folders.")
     ] = False,
     vectors: Annotated[
-        bool, typer.Option("--vectors", help="Also export vectors, so that an import need not compute them.")
+        bool, option("--vectors", "Also export vectors, so that an import need not compute them.")
     ] = False,
 ) -> int:
     """Export everything, for 'kb import' or other programs.
@@ -28,7 +27,7 @@ def export(
     settings = require("kb.settings").Settings.read()
     with status_line(quiet=False) as show_status:
         show_status(f"exporting to {folder}")
-        exported = require("kb.maintenance.export").export(
+        exported = require("kb.exchange.export").export(
             settings, folder.absolute(), as_notes=plain, with_vectors=vectors
         )
     output.print_line(f"{folder}: {exported.documents} documents, {exported.files} files")
@@ -37,3 +36,26 @@ def export(
             f"the file {name} is damaged or missing, so the export does not contain it; 'kb doctor' reports it"
         )
     return exit_codes.FAILURE if exported.missing else exit_codes.OK
+
+
+def import_(folder: Annotated[Path, argument("DIR", "A folder that 'kb export' wrote.")]) -> None:
+    """Import an export into KB_DATA_DIR or KB_DATABASE_URL.
+
+    Stop the engine first. Into an empty database, kb imports everything unchanged, and then compares the database with
+    the export. In a database with documents, a document that has the same content and path stays one document, with
+    the tags of both. If the import is interrupted, run it again to continue.
+    """
+    settings = data_settings()
+    with status_line(quiet=False) as show_status:
+        imported = require("kb.exchange.importing").import_folder(
+            settings, folder.absolute(), lambda done: show_status(f"{done:,} documents")
+        )
+    output.print_line(f"{imported.added} documents added, {imported.there} existed already")
+    if imported.replaced:
+        output.print_line(f"{imported.replaced} of these have new content now; their history contains the old content")
+    if imported.tagged:
+        output.print_line(f"{imported.tagged} of these have additional tags from the export now")
+    if imported.keys:
+        output.print_line(f"{imported.keys} keys with rights added: 'kb keys' lists them")
+    if imported.compared:
+        output.print_line(f"compared all {imported.compared} lines of the export with the database: no difference")

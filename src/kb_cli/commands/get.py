@@ -1,45 +1,33 @@
-"""kb get."""
+"""kb get and kb open."""
 
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import Annotated, Any
 
 from kb.api.errors import NotFound
 from kb.api.omissions import phrase
+from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import STDIN, Json
-from kb_cli.runtime.source_paths import to_source_path
-from kb_cli.sync.folder_names import fetch_names
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
+from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.runtime.files import to_source_path
+from kb_cli.runtime.last_search import recall
+from kb_cli.runtime.open_files import open_source
+from kb_cli.runtime.options import STDIN, Json, argument, option
+from kb_cli.sync.folder_names import fetch_names, local_place
 
 
 def get(
-    document_id: Annotated[
-        int | None, typer.Argument(metavar="ID", min=1, help="The document's id, as 'kb list' shows it.")
-    ] = None,
+    document_id: Annotated[int | None, argument("ID", "The document's id, as 'kb list' shows it.", min=1)] = None,
     path: Annotated[
-        str | None,
-        typer.Option(
-            "--path", metavar="SOURCE_PATH", help="The source path or file of the document, instead of its id."
-        ),
+        str | None, option("--path SOURCE_PATH", "The source path or file of the document, instead of its id.")
     ] = None,
-    text: Annotated[bool, typer.Option("--text", help="Print only the text, unchanged.")] = False,
+    text: Annotated[bool, option("--text", "Print only the text, unchanged.")] = False,
     file: Annotated[
         Path | None,
-        typer.Option(
-            "--file",
-            metavar="FILE",
-            help="Save the document's file here: a new file, a folder, or - for standard output.",
-        ),
+        option("--file FILE", "Save the document's file here: a new file, a folder, or - for standard output."),
     ] = None,
-    version: Annotated[
-        int | None, typer.Option("--version", metavar="N", min=1, help="Show version N, as 'kb history' numbers it.")
-    ] = None,
+    version: Annotated[int | None, option("--version N", "Show version N, as 'kb history' numbers it.", min=1)] = None,
     json: Json = False,
 ) -> None:
     """Show a document and its text."""
@@ -50,7 +38,7 @@ def get(
     if version and file is not None:
         raise exit_codes.UsageError("--file saves the current file of a document. Leave --version out.")
 
-    async def fetch(client: "EngineClient") -> dict[str, Any]:
+    async def fetch(client: EngineClient) -> dict[str, Any]:
         id_ = document_id or await find_id(client, path or "")
         return await client.document(id_, version=version)
 
@@ -66,7 +54,7 @@ def get(
         print_document(document)
 
 
-async def save_file(client: "EngineClient", document: Awaitable[dict[str, Any]], target: Path) -> None:
+async def save_file(client: EngineClient, document: Awaitable[dict[str, Any]], target: Path) -> None:
     """Save the file of a document, in a folder under its own name. Never overwrites a file.
 
     Raises:
@@ -82,11 +70,7 @@ async def save_file(client: "EngineClient", document: Awaitable[dict[str, Any]],
 
 
 def write_new(target: Path, name: str, content: bytes) -> None:
-    """Write a new file, in a folder under the given name.
-
-    Raises:
-        LocalError: the target exists or cannot be written.
-    """
+    """Write a new file, in a folder under the given name."""
     target = target / name if target.is_dir() else target
     try:
         with target.open("xb") as file:
@@ -95,13 +79,8 @@ def write_new(target: Path, name: str, content: bytes) -> None:
         raise exit_codes.LocalError(f"{target}: {error.strerror}.") from None
 
 
-async def find_id(client: "EngineClient", path: str) -> int:
-    """Return the id of the document with a source path, or from a file on this machine.
-
-    Raises:
-        NotFound: no document came from there.
-        UsageError: several documents came from there.
-    """
+async def find_id(client: EngineClient, path: str) -> int:
+    """Return the id of the document with a source path, or from a file on this machine."""
     async for source_path in possible_paths(client, path):
         documents = (await client.documents(source_path=source_path))["documents"]
         if len(documents) > 1:
@@ -112,7 +91,7 @@ async def find_id(client: "EngineClient", path: str) -> int:
     raise NotFound(f"No document comes from {path}. 'kb list --name' finds documents by file name.")
 
 
-async def possible_paths(client: "EngineClient", path: str) -> AsyncIterator[str]:
+async def possible_paths(client: EngineClient, path: str) -> AsyncIterator[str]:
     """Yield the possible source paths of a path, the most likely first."""
     yield path
     yield (await fetch_names(client)).source_path(path)
@@ -120,7 +99,6 @@ async def possible_paths(client: "EngineClient", path: str) -> AsyncIterator[str
 
 
 def print_document(document: dict[str, Any]) -> None:
-    """Print a document for a person."""
     output.print_fields(
         {
             "title": document["title"],
@@ -140,3 +118,26 @@ def print_document(document: dict[str, Any]) -> None:
         }
     )
     output.print_line("\n" + output.document_text(document).strip("\r\n"))
+
+
+def open_(
+    document_id: Annotated[int | None, argument("ID", "The document's id, as 'kb list' shows it.", min=1)] = None,
+    hit: Annotated[int | None, option("-n --hit N", "Open result N of the last search in a terminal.", min=1)] = None,
+    line: Annotated[int | None, option("--line N", "Open a text at this line, in an editor.", min=1)] = None,
+    page: Annotated[int | None, option("--page N", "Open a PDF at this page.", min=1)] = None,
+) -> None:
+    """Open the file or web page that a document came from.
+
+    kb opens texts in $VISUAL or $EDITOR if one is set, notes in the web interface, and everything else in the default
+    program of this machine. It opens a search result at its line or page. For an attachment, kb opens the message; for
+    a file in an archive, the archive.
+    """
+    if (document_id is None) == (hit is None):
+        raise UsageError("Give the ID of a document, or -n with the number of a result of your last search.")
+    if hit is not None:
+        result = recall(hit)
+        document_id, line, page = result["document_id"], line or result["line"], page or result["page"]
+    id_ = int(document_id or 0)
+    document = call(lambda client: client.document(id_, chunks=1))
+    here = {"document_id": id_, "source_path": local_place(document["source_path"])}
+    open_source(document | here, line, page)

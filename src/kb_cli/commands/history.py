@@ -2,17 +2,13 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Id, Json, Why
+from kb_cli.runtime.options import Id, Json, Why, argument, option
 from kb_cli.runtime.terminal_styles import GREEN, PLAIN, Style, Styled
 
-Number = Annotated[
-    int, typer.Argument(metavar="VERSION", min=1, help="The number of the version, as 'kb history' shows it.")
-]
+Number = Annotated[int, argument("VERSION", "The number of the version, as 'kb history' shows it.", min=1)]
 MARKS = {"equal": PLAIN, "delete": Style((9, 31)), "insert": GREEN}
 SIGNS = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}")}
 """The same signs as in `git diff --word-diff`."""
@@ -32,11 +28,10 @@ COLUMNS: output.Columns = {
 def history(
     document_id: Id,
     version: Annotated[
-        int | None,
-        typer.Argument(metavar="VERSION", min=1, help="The number of a version, to show its text.", show_default=False),
+        int | None, argument("VERSION", "The number of a version, to show its text.", min=1, show_default=False)
     ] = None,
-    diff: Annotated[bool, typer.Option("--diff", help="Show the changes since VERSION, word by word.")] = False,
-    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of versions.")] = 50,
+    diff: Annotated[bool, option("--diff", "Show the changes since VERSION, word by word.")] = False,
+    limit: Annotated[int, option("-n N", "The maximum number of versions.", min=1)] = 50,
     json: Json = False,
 ) -> None:
     """List the versions of a document, newest first.
@@ -46,15 +41,21 @@ def history(
     if diff and version is None:
         raise UsageError("--diff needs a VERSION to compare with: 'kb history ID VERSION --diff'.")
     if version is None:
-        show(call(lambda client: client.history(document_id, limit=limit)), json, print_versions)
+        answer = call(lambda client: client.history(document_id, limit=limit))
     elif diff:
-        show(call(lambda client: client.diff(document_id, version)), json, print_diff)
+        answer = call(lambda client: client.diff(document_id, version))
     else:
-        show(
-            call(lambda client: client.version(document_id, version)),
-            json,
-            lambda line: output.print_text(line["text"]),
-        )
+        answer = call(lambda client: client.version(document_id, version))
+    if json:
+        output.print_json(answer)
+    elif version is None:
+        if answer["deleted_at"]:
+            output.print_error(f"the document has been in the bin since {output.format_time(answer['deleted_at'])}")
+        output.print_list(answer, "versions", COLUMNS, json=False)
+    elif diff:
+        print_diff(answer)
+    else:
+        output.print_text(answer["text"])
 
 
 def revert(document_id: Id, version: Number, why: Why = None, json: Json = False) -> None:
@@ -67,21 +68,6 @@ def revert(document_id: Id, version: Number, why: Why = None, json: Json = False
         output.print_json(document)
     else:
         output.print_line(f"document {document_id} has the content of version {version} again: {document['title']}")
-
-
-def show(answer: dict[str, Any], json: bool, print_answer: Any) -> None:  # noqa: ANN401 - any function
-    """Print an answer as JSON, or for a person."""
-    if json:
-        output.print_json(answer)
-    else:
-        print_answer(answer)
-
-
-def print_versions(answer: dict[str, Any]) -> None:
-    """Print versions, one per line."""
-    if answer["deleted_at"]:
-        output.print_error(f"the document has been in the bin since {output.format_time(answer['deleted_at'])}")
-    output.print_list(answer, "versions", COLUMNS, json=False)
 
 
 def print_diff(answer: dict[str, Any]) -> None:

@@ -6,14 +6,12 @@ import sys
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from kb.client.client import EngineClient
 from kb_cli.agents.session_transcript import read_session
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
 
 RECENT: Final = 5
 """The maximum number of recently changed documents in a brief."""
@@ -53,24 +51,17 @@ def hook() -> None:
     try:
         event = json.loads(sys.stdin.read() or "{}")
         if event.get("hook_event_name") == "SessionStart":
-            print_context(event)
-        elif event.get("transcript_path") and not event.get(
-            "agent_id"
-        ):  # the transcript of a subagent would replace the one of its session
+            brief = call(lambda client: make_brief(client, session_path(event), session_folder(event)))
+            context = {"hookEventName": event["hook_event_name"], "additionalContext": brief}
+            output.print_json_line({"hookSpecificOutput": context})
+        # The transcript of a subagent would replace the one of its session.
+        elif event.get("transcript_path") and not event.get("agent_id"):
             keep(event)
     except Exception as error:  # noqa: BLE001 - an agent may stop if this fails
         output.print_error(getattr(error, "detail", None) or f"{type(error).__name__}: {error}")
 
 
-def print_context(event: dict[str, Any]) -> None:
-    """Print the brief as context for the agent."""
-    brief = call(lambda client: make_brief(client, session_path(event), session_folder(event)))
-    output.print_json_line(
-        {"hookSpecificOutput": {"hookEventName": event["hook_event_name"], "additionalContext": brief}}
-    )
-
-
-async def make_brief(client: "EngineClient", session: str, folder: str = "") -> str:
+async def make_brief(client: EngineClient, session: str, folder: str = "") -> str:
     """Return a text for the start of a session, within a budget.
 
     It has preferences, decisions and open questions with their text, the project's own first, then recent changes
@@ -98,7 +89,7 @@ def fitting(heading: str, lines: list[str], characters: int) -> list[str]:
     return [heading, *shown] if shown else []
 
 
-async def find_memories(client: "EngineClient", folder: str) -> list[dict[str, Any]]:
+async def find_memories(client: EngineClient, folder: str) -> list[dict[str, Any]]:
     """Return the latest preferences, decisions and open questions: first the notes of the project, by kind."""
     names = {folder, f"project:{folder}", f"thread:{folder}"} if folder else set[str]()
     own = {name for name in names if len(name) <= MOST_TAG}
@@ -112,15 +103,14 @@ async def find_memories(client: "EngineClient", folder: str) -> list[dict[str, A
     return list({note["id"]: note for _, _, note in found}.values())[:MOST_MEMORIES]
 
 
-async def described(client: "EngineClient", note: dict[str, Any]) -> str:
-    """Return a line with the date, tags and text of a note."""
+async def described(client: EngineClient, note: dict[str, Any]) -> str:
     chunks = (await client.document(note["id"], chunks=1))["chunks"]
     text = FRONT_MATTER.sub("", "".join(chunk["text"] for chunk in chunks))
     tags = ", ".join(plain_or_quoted(tag, SIMPLE_TAG) for tag in note["tags"])
     return f"- {note['id']}, {day_of(note)}, {tags}: {quoted(text, MOST_TEXT)}"
 
 
-async def find_changes(client: "EngineClient") -> list[dict[str, Any]]:
+async def find_changes(client: EngineClient) -> list[dict[str, Any]]:
     """Return the documents that changed recently, one per title, without reverted and restored ones."""
     since = datetime.now(UTC) - timedelta(days=DAYS)
     recent = await client.documents(sort="recent", limit=2 * RECENT, updated_after=since.isoformat())
@@ -169,11 +159,10 @@ def session_folder(event: dict[str, Any]) -> str:
 
 
 def session_path(event: dict[str, Any]) -> str:
-    """Return the source path of a session."""
     return f"{SESSIONS}{event.get('session_id') or 'unknown'}"
 
 
 def quoted(text: str, most: int = MOST_TITLE) -> str:
     """Return a text in quotes, on one line and without quotes inside."""
-    line = output.one_line(" ".join(text.split())).replace('"', "'")
+    line = output.one_line(text).replace('"', "'")
     return f'"{line if len(line) <= most else line[:most] + "…"}"'

@@ -1,21 +1,17 @@
 """kb jobs."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import Annotated, Any, Literal
 
 from kb.api.errors import NotFound
 from kb.api.job_errors import remedy_for
 from kb.api.omissions import phrase
+from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.engine_call import call, call_async, report_each
-from kb_cli.runtime.options import HOW_TO_ADD, Json
+from kb_cli.runtime.options import HOW_TO_ADD, Json, argument, option
 from kb_cli.runtime.progress import status_line
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
 
 FOLLOW_SECONDS = 0.2
 RETRY = "retry"
@@ -24,24 +20,23 @@ DISMISS = "dismiss"
 Status = Literal["queued", "running", "done", "failed"]
 """As `kb.api.fields.JobStatus`, whose import takes longer than this command (tests/cli/test_help.py)."""
 
+Words = Annotated[
+    list[str] | None,
+    argument(
+        "ID | retry ID | drop ID | dismiss [ID]",
+        "A job's number, or an action and the numbers of jobs.",
+        complete=complete_actions(RETRY, DROP, DISMISS),
+    ),
+]
+
 
 def jobs(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="ID | retry ID | drop ID | dismiss [ID]",
-            help="A job's number, or an action and the numbers of jobs.",
-            autocompletion=complete_actions(RETRY, DROP, DISMISS),
-        ),
-    ] = None,
+    words: Words = None,
     status: Annotated[
-        Status | None,
-        typer.Option(metavar="STATE", help="Only jobs in this state: queued, running, done or failed."),
+        Status | None, option("--status STATE", "Only jobs in this state: queued, running, done or failed.")
     ] = None,
-    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of jobs.")] = 20,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Print each job when it ends, until all jobs have ended.")
-    ] = False,
+    limit: Annotated[int, option("-n N", "The maximum number of jobs.", min=1)] = 20,
+    follow: Annotated[bool, option("--follow -f", "Print each job when it ends, until all jobs have ended.")] = False,
     json: Json = False,
 ) -> int:
     """Show the jobs that add files and notes, newest first.
@@ -82,18 +77,13 @@ def jobs(
 
 
 def parse_ids(words: list[str]) -> list[int]:
-    """Return the words as ids.
-
-    Raises:
-        UsageError: a word is not an id, or the list is empty.
-    """
+    """Return the words as ids."""
     if not words or not all(word.isascii() and word.isdigit() and int(word) for word in words):
         raise exit_codes.UsageError("A job's ID is a number such as 42.")
     return list(map(int, words))
 
 
 def retry(ids: list[int], json: bool) -> int:
-    """Retry failed jobs, and return the exit code."""
     return report_each(
         ids,
         lambda client, job_id: client.retry_job(job_id),
@@ -103,7 +93,6 @@ def retry(ids: list[int], json: bool) -> int:
 
 
 def drop(ids: list[int], json: bool, done: str = " is dropped; it was {was}") -> int:
-    """Drop jobs that are not done, print them, and return the exit code."""
     return report_each(
         ids,
         lambda client, job_id: client.drop_job(job_id),
@@ -128,7 +117,7 @@ def dismiss(ids: list[int] | None, json: bool) -> int:
     return code or failure
 
 
-async def why_not_dismissed(client: "EngineClient", job_id: int) -> str:
+async def why_not_dismissed(client: EngineClient, job_id: int) -> str:
     """Return the reason and the remedy for a job that is not among the failed ones."""
     try:
         job = await client.job(job_id)
@@ -139,12 +128,11 @@ async def why_not_dismissed(client: "EngineClient", job_id: int) -> str:
     return f"Job {job_id} has not failed. To remove it anyway, use 'kb jobs drop {job_id}'."
 
 
-async def fetch_failed(client: "EngineClient") -> list[dict[str, Any]]:
-    """Return all failed jobs."""
+async def fetch_failed(client: EngineClient) -> list[dict[str, Any]]:
     return [job async for job in client.iter_jobs(status="failed")]
 
 
-async def follow_jobs(client: "EngineClient", job_id: int | None, json: bool) -> int:
+async def follow_jobs(client: EngineClient, job_id: int | None, json: bool) -> int:
     """Print jobs when they end, and on a terminal the progress of the others; return the exit code."""
     import asyncio
 
@@ -170,13 +158,11 @@ async def follow_jobs(client: "EngineClient", job_id: int | None, json: bool) ->
     return code
 
 
-async def unfinished_jobs(client: "EngineClient") -> set[int]:
-    """Return the ids of the jobs that are queued or running."""
+async def unfinished_jobs(client: EngineClient) -> set[int]:
     return {job["id"] for status in ("queued", "running") async for job in client.iter_jobs(status=status)}
 
 
 def report(job: dict[str, Any], json: bool) -> None:
-    """Print a job that has ended."""
     if json:
         output.print_json_line(job)
     elif job["error"]:
@@ -189,7 +175,6 @@ def report(job: dict[str, Any], json: bool) -> None:
 
 
 def print_job(job: dict[str, Any]) -> None:
-    """Print a job."""
     output.print_fields(
         {
             "job": job["id"],
@@ -219,7 +204,6 @@ def not_read(job: dict[str, Any]) -> str:
 
 
 def job_title(job: dict[str, Any]) -> str:
-    """Return the title, file name, source path or kind of a job."""
     return str(job["title"] or job["filename"] or job["source_path"] or job["kind"])
 
 

@@ -2,12 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-import typer
-
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import Json, split_tags
+from kb_cli.runtime.options import Json, argument, option, split_tags
 from kb_cli.sync.folder_names import meant_path
 
 MAKE = "make"
@@ -19,25 +17,23 @@ WORDS = 2
 def keys(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="make NAME | rotate NAME | revoke NAME",
-            help="An action and the name of a key, such as laptop-agent.",
-            autocompletion=complete_actions(MAKE, ROTATE, REVOKE),
+        argument(
+            "make NAME | rotate NAME | revoke NAME",
+            "An action and the name of a key, such as laptop-agent.",
+            complete=complete_actions(MAKE, ROTATE, REVOKE),
         ),
     ] = None,
     right: Annotated[
-        Literal["read", "write", "admin"],
-        typer.Option(metavar="RIGHT", help="The right of a new key: read, write or admin."),
+        Literal["read", "write", "admin"], option("--right RIGHT", "The right of a new key: read, write or admin.")
     ] = "read",
     tags: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A,B", help="Limit a new key to documents with one of these tags: work,taxes."),
+        list[str] | None, option("--tags A,B", "Limit a new key to documents with one of these tags: work,taxes.")
     ] = None,
     path: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Limit a new key to documents below this path, such as ~/work.")
+        str | None, option("--path FOLDER", "Limit a new key to documents below this path, such as ~/work.")
     ] = None,
     grace: Annotated[
-        int, typer.Option(metavar="MINUTES", min=0, help="How many minutes the old key stays valid after a rotation.")
+        int, option("--grace MINUTES", "How many minutes the old key stays valid after a rotation.", min=0)
     ] = 0,
     json: Json = False,
 ) -> None:
@@ -71,13 +67,9 @@ def keys(
 
 
 def audit(
-    document: Annotated[
-        int | None, typer.Option("--document", metavar="ID", help="Only changes to the document with this id.")
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="NAME", help="Only changes by the key with this name.")
-    ] = None,
-    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of lines.")] = 50,
+    document: Annotated[int | None, option("--document ID", "Only changes to the document with this id.")] = None,
+    by: Annotated[str | None, option("--by NAME", "Only changes by the key with this name.")] = None,
+    limit: Annotated[int, option("-n N", "The maximum number of lines.", min=1)] = 50,
     json: Json = False,
 ) -> None:
     """Show all changes, with their time and key, newest first.
@@ -91,14 +83,12 @@ def audit(
 
 
 def described(key: dict[str, Any]) -> str:
-    """Return the right of a key with its limits."""
     tags = f" documents with a tag of {', '.join(key['tags'])}" if key["tags"] else ""
     path = f" under {key['path']}" if key["path"] else ""
     return f"{key['right']}{tags}{path}"
 
 
 def subject(line: dict[str, Any]) -> str:
-    """Return the key, job or document of a line of the audit log."""
     if line["key"]:
         return f"key {line['key']}"
     return f"job {line['job_id']}" if line["job_id"] else f"document {line['document_id']}"

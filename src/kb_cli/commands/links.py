@@ -2,17 +2,15 @@
 
 from typing import Annotated
 
-import typer
-
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import OK
-from kb_cli.runtime.options import Id, Json
+from kb_cli.runtime.options import Id, Json, option
 
 
 def links(
     document_id: Id,
-    broken: Annotated[bool, typer.Option("--broken", help="Only links that lead to no document.")] = False,
+    broken: Annotated[bool, option("--broken", "Only links that lead to no document.")] = False,
     json: Json = False,
 ) -> int:
     """List the links in a document and to it.

@@ -1,28 +1,22 @@
 """kb list."""
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import typer
-
+from kb.client.client import EngineClient
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import EMPTY, FilterOptions, IdsOnly, Json, explain_nothing, with_filters
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
+from kb_cli.runtime.options import EMPTY, FilterOptions, IdsOnly, Json, explain_nothing, option, with_filters
 
 
 @with_filters
 def list_(
     *,
     filters: FilterOptions,
-    oldest: Annotated[
-        bool, typer.Option("--oldest", help="Show documents in the order in which they were added.")
-    ] = False,
-    recent: Annotated[bool, typer.Option("--recent", hidden=True, help="The default order.")] = False,
-    limit: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The maximum number of documents.")] = 50,
-    everything: Annotated[bool, typer.Option("--all", help="List all documents, without a maximum.")] = False,
+    oldest: Annotated[bool, option("--oldest", "Show documents in the order in which they were added.")] = False,
+    recent: Annotated[bool, option("--recent", "The default order.", hidden=True)] = False,
+    limit: Annotated[int, option("-n N", "The maximum number of documents.", min=1)] = 50,
+    everything: Annotated[bool, option("--all", "List all documents, without a maximum.")] = False,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> None:
@@ -45,7 +39,7 @@ def list_(
         output.print_error(explain_nothing(filters) or EMPTY)
 
 
-async def fetch(client: "EngineClient", limit: int | None, query: dict[str, Any], sort: str) -> dict[str, Any]:
+async def fetch(client: EngineClient, limit: int | None, query: dict[str, Any], sort: str) -> dict[str, Any]:
     """Return all pages of documents as one, with the number of matching documents as `total`."""
     answer = await join(client.document_pages(limit, **query, sort=sort))
     number = len(answer["documents"])
@@ -53,7 +47,6 @@ async def fetch(client: "EngineClient", limit: int | None, query: dict[str, Any]
 
 
 async def join(pages: AsyncIterator[dict[str, Any]]) -> dict[str, Any]:
-    """Return all pages of documents as one."""
     documents: list[dict[str, Any]] = []
     async for page in pages:
         documents += page["documents"]

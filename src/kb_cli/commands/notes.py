@@ -2,21 +2,17 @@
 
 from typing import Annotated, Any, Literal, get_args
 
-import typer
-
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import LocalError
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import Json, argument
 
 Action = Literal["status", "delete", "restore"]
 OFF = "the engine has no notes folder; set KB_NOTES_DIR, and restart it"
 
 
 def notes(
-    action: Annotated[
-        Action, typer.Argument(metavar="|".join(get_args(Action)), help="The action; see above.")
-    ] = "status",
+    action: Annotated[Action, argument("|".join(get_args(Action)), "The action; see above.")] = "status",
     json: Json = False,
 ) -> int:
     """Show the notes folder, or decide about missing files.
@@ -39,7 +35,6 @@ def notes(
 
 
 def described(folder: dict[str, Any]) -> dict[str, object]:
-    """Return the fields to print."""
     return {
         "folder": folder["path"] if folder["held"] else f"{folder['path']}, kept by another engine",
         "files": folder["files"],

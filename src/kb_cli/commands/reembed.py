@@ -3,14 +3,12 @@
 import time
 from typing import Annotated, Any, Literal, get_args
 
-import typer
-
 from kb.api.errors import EngineUnreachable
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.config import load_config
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.engine_parts import data_settings, require
-from kb_cli.runtime.options import Json
+from kb_cli.runtime.options import Json, argument, option
 from kb_cli.runtime.progress import status_line
 
 Action = Literal["start", "status", "stop", "resume", "rollback", "finish"]
@@ -26,10 +24,8 @@ PAUSE_SECONDS = 1.0
 
 
 def reembed(
-    action: Annotated[
-        Action, typer.Argument(metavar="|".join(get_args(Action)), help="The action; see above.")
-    ] = "start",
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until all vectors are computed.")] = False,
+    action: Annotated[Action, argument("|".join(get_args(Action)), "The action; see above.")] = "start",
+    wait: Annotated[bool, option("--wait", "Wait until all vectors are computed.")] = False,
     json: Json = False,
 ) -> int:
     """Compute all vectors again, for example with another model.
@@ -52,7 +48,6 @@ def reembed(
 
 
 def awaited(answer: dict[str, Any]) -> dict[str, Any]:
-    """Wait until the engine has finished or failed, and return its last answer."""
     with status_line(quiet=False) as show_status:
         while answer["state"] in AT_WORK and not answer["error"]:
             show_status(f"{answer['done']:,} of {answer['total']:,} vectors")
@@ -65,7 +60,7 @@ def reembed_here(action: Action) -> dict[str, Any]:
     """Run the action without an engine; return the answer that an engine would give."""
     settings = data_settings()
     with status_line(quiet=False) as show_status:
-        progress = require("kb.maintenance.reembed").reembed(
+        progress = require("kb.repair.reembed").reembed(
             settings,
             None if action == "status" else action,
             lambda done, total: show_status(f"{done:,} of {total:,} vectors"),
@@ -75,7 +70,6 @@ def reembed_here(action: Action) -> dict[str, Any]:
 
 
 def report(answer: dict[str, Any], json: bool) -> int:
-    """Print the progress; return the exit code."""
     if json:
         output.print_json(answer)
     else:

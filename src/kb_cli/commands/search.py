@@ -1,4 +1,4 @@
-"""kb search."""
+"""kb search and kb similar."""
 
 import re
 from collections import Counter
@@ -6,15 +6,23 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Annotated, Any
 
-import typer
-
 from kb.api.errors import Invalid
 from kb.api.markdown_signs import MARKDOWN, replacements
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.last_search import highlight_line, remember
 from kb_cli.runtime.open_files import open_source
-from kb_cli.runtime.options import EMPTY, FilterOptions, IdsOnly, Json, explain_nothing, with_filters
+from kb_cli.runtime.options import (
+    EMPTY,
+    FilterOptions,
+    Id,
+    IdsOnly,
+    Json,
+    argument,
+    explain_nothing,
+    option,
+    with_filters,
+)
 from kb_cli.runtime.terminal_styles import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
 from kb_cli.sync.folder_names import local_place
 
@@ -30,19 +38,17 @@ MOST_COPIES = 3
 
 @with_filters
 def search(
-    query: Annotated[list[str], typer.Argument(metavar="QUERY", help="Words or a question.")],
-    top: Annotated[int, typer.Option("-n", "--top", metavar="N", min=1, help="The maximum number of passages.")] = 10,
+    query: Annotated[list[str], argument("QUERY", "Words or a question.")],
+    top: Annotated[int, option("-n --top N", "The maximum number of passages.", min=1)] = 10,
     *,
     filters: FilterOptions,
-    documents: Annotated[
-        bool, typer.Option("--documents", help="Show each document only once, with its best passage.")
-    ] = False,
-    newest: Annotated[bool, typer.Option("--newest", help="Sort the results by date, newest first.")] = False,
-    fts_only: Annotated[bool, typer.Option("--fts-only", help="Search only by words (keyword search).")] = False,
-    vec_only: Annotated[bool, typer.Option("--vec-only", help="Search only by meaning (semantic search).")] = False,
-    exact: Annotated[bool, typer.Option("--exact", help="Compare all vectors: slower, but misses no match.")] = False,
-    open_: Annotated[bool, typer.Option("--open", help="Open the file or web page of the best result.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Show how kb computed each score.")] = False,
+    documents: Annotated[bool, option("--documents", "Show each document only once, with its best passage.")] = False,
+    newest: Annotated[bool, option("--newest", "Sort the results by date, newest first.")] = False,
+    fts_only: Annotated[bool, option("--fts-only", "Search only by words (keyword search).")] = False,
+    vec_only: Annotated[bool, option("--vec-only", "Search only by meaning (semantic search).")] = False,
+    exact: Annotated[bool, option("--exact", "Compare all vectors: slower, but misses no match.")] = False,
+    open_: Annotated[bool, option("--open", "Open the file or web page of the best result.")] = False,
+    explain: Annotated[bool, option("--explain", "Show how kb computed each score.")] = False,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> int:
@@ -78,7 +84,6 @@ def search(
 
 
 def report(answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: bool, vec_only: bool) -> None:
-    """Print the answer of a search."""
     results = answer["results"]
     if json:
         output.print_json(answer)
@@ -132,7 +137,6 @@ def explain_empty(answer: dict[str, Any], filters: FilterOptions) -> str:
 
 
 def print_results(results: list[dict[str, Any]]) -> None:
-    """Print the passages for a person, with the matching words highlighted."""
     shown: Counter[int] = Counter()
     most = MOST_OF_DOCUMENT if output.is_terminal() else len(results)
     for rank, result in enumerate(results, 1):
@@ -150,7 +154,6 @@ def print_results(results: list[dict[str, Any]]) -> None:
 
 
 def print_copies(result: dict[str, Any]) -> None:
-    """Print which other documents contain the same passage."""
     if copies := result.get("copies"):
         count = result.get("copy_count", len(copies))
         number = "1 other document" if count == 1 else f"{count} other documents"
@@ -160,7 +163,6 @@ def print_copies(result: dict[str, Any]) -> None:
 
 
 def print_heading(rank: int, result: dict[str, Any]) -> None:
-    """Print the document of a passage, the position in it, and its source path."""
     facts = [f"id {result['document_id']}", format_place(result["place"])]
     replaced = f"replaced by {result['replaced_by']}" if result.get("replaced_by") else None
     more = [fact for fact in (output.format_date(result.get("date")), output.format_tags(result), replaced) if fact]
@@ -184,7 +186,6 @@ def print_explanation(result: dict[str, Any]) -> None:
 
 
 def format_term(term: dict[str, Any]) -> str:
-    """Return the share of a word, with its weight and its number of occurrences if known."""
     added = f"{output.one_line(term['term'])} {term['score']:.2f}"
     is_known = term.get("idf") is not None
     return added + (f" (idf {term['idf']:.2f}, {term['count']} times)" if is_known else "")
@@ -213,7 +214,6 @@ def excerpt(result: dict[str, Any]) -> Styled:
 
 
 def indent(text: Styled, max_lines: int | None = None) -> Styled:
-    """Return the text in lines of the terminal's width, indented."""
     lines = text.wrap(max(width_of_terminal() - len(INDENT) - len(MORE), 1))
     if max_lines is not None and len(lines) > max_lines:
         lines[max_lines - 1] += MORE
@@ -248,3 +248,26 @@ def flatten(text: str, highlights: Sequence[Sequence[int]], *, is_markdown: bool
     rows = (Styled.join((styled[word.start() : word.end()] for word in line), " ") for _, line in lines)
     shown = Styled.join(rows, "\n")
     return Styled("… ") + shown if begin else shown
+
+
+def similar(
+    document_id: Id,
+    top: Annotated[int, option("-n --top N", "The maximum number of documents.", min=1)] = 10,
+    ids: IdsOnly = False,
+    json: Json = False,
+) -> int:
+    """List the documents closest in meaning to a document.
+
+    The closest comes first. 'kb duplicates' lists duplicates.
+    """
+    answer = call(lambda client: client.similar(document_id, top=top))
+    results = answer["results"]
+    if json:
+        output.print_json(answer)
+    elif ids:
+        output.write("".join(f"{result['document_id']}\n" for result in results))
+    elif results:
+        print_results(results)
+    else:
+        output.print_error("no other document has a similar meaning")
+    return exit_codes.OK if results else exit_codes.FAILURE

@@ -1,44 +1,40 @@
 """kb serve and kb worker: their options. `kb_cli.server` runs them and needs the engine's packages."""
 
 import gc
+import http.client
 import signal
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
-import typer
-
+from kb.api.errors import EngineUnreachable, Unavailable
 from kb_cli.runtime.deadline import interrupt_start
 from kb_cli.runtime.engine_parts import EXTRAS
 from kb_cli.runtime.exit_codes import LocalError
+from kb_cli.runtime.options import option
+from kb_cli.runtime.output import print_line
 
 
 def serve(
     host: Annotated[
-        str | None,
-        typer.Option(metavar="HOST", help="The address to listen on. [env var: KB_HOST; default: 127.0.0.1]"),
+        str | None, option("--host HOST", "The address to listen on. [env var: KB_HOST; default: 127.0.0.1]")
     ] = None,
     port: Annotated[
-        int | None, typer.Option(metavar="PORT", help="The port to listen on. [env var: KB_PORT; default: 8000]")
+        int | None, option("--port PORT", "The port to listen on. [env var: KB_PORT; default: 8000]")
     ] = None,
     data_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="The data folder. [env var: KB_DATA_DIR; default: ~/.local/share/kb]"),
+        Path | None, option("--data-dir FOLDER", "The data folder. [env var: KB_DATA_DIR; default: ~/.local/share/kb]")
     ] = None,
     notes: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="A folder with a Markdown file of each note. [env var: KB_NOTES_DIR]"),
+        Path | None, option("--notes FOLDER", "A folder with a Markdown file of each note. [env var: KB_NOTES_DIR]")
     ] = None,
     apps: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="The apps to serve. [env var: KB_APPS; default: api,mcp,metrics,web]"),
+        str | None, option("--apps A,B", "The apps to serve. [env var: KB_APPS; default: api,mcp,metrics,web]")
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(
-            metavar="DEVICE", help="The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"
-        ),
+        option("--device DEVICE", "The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"),
     ] = None,
 ) -> None:
     """Start kb: engine, MCP endpoint, web interface and metrics.
@@ -50,11 +46,7 @@ def serve(
 
 
 def server() -> ModuleType:
-    """Return the server module. From here on, SIGTERM and SIGINT stop the start.
-
-    Raises:
-        LocalError: the engine's packages are not installed.
-    """
+    """Return the server module. From here on, SIGTERM and SIGINT stop the start."""
     # The first process of a container ignores signals without a handler, and a start takes seconds.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, interrupt_start)
@@ -70,21 +62,17 @@ def server() -> ModuleType:
 
 def worker(
     host: Annotated[
-        str | None,
-        typer.Option(metavar="HOST", help="The address to listen on. [env var: KB_HOST; default: 127.0.0.1]"),
+        str | None, option("--host HOST", "The address to listen on. [env var: KB_HOST; default: 127.0.0.1]")
     ] = None,
     port: Annotated[
-        int | None,
-        typer.Option(metavar="PORT", help="The port of probes and metrics. [env var: KB_PORT; default: a free port]"),
+        int | None, option("--port PORT", "The port of probes and metrics. [env var: KB_PORT; default: a free port]")
     ] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="The worker's own data folder. [env var: KB_DATA_DIR]")
+        Path | None, option("--data-dir FOLDER", "The worker's own data folder. [env var: KB_DATA_DIR]")
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(
-            metavar="DEVICE", help="The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"
-        ),
+        option("--device DEVICE", "The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"),
     ] = None,
 ) -> None:
     """Process the queue of a PostgreSQL database.
@@ -93,3 +81,24 @@ def worker(
     Each worker needs its own data folder, and the same model as the engines.
     """
     server().work(host=host, port=port, data_dir=data_dir, device=device)
+
+
+TIMEOUT = 5
+
+
+def healthcheck(
+    host: Annotated[str, option("--host HOST", "The address of the server.", envvar="KB_HOST")] = "127.0.0.1",
+    port: Annotated[int, option("--port PORT", "The port of the server.", envvar="KB_PORT")] = 8000,
+) -> None:
+    """Check whether the server on this machine is ready."""
+    connection = http.client.HTTPConnection(host.strip("[]"), port, timeout=TIMEOUT)
+    try:
+        connection.request("GET", "/readyz", headers={"Host": "localhost"})
+        is_ready = connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException) as error:
+        raise EngineUnreachable(f"No server answers at {host}:{port} ({error}). 'kb serve' starts one.") from None
+    finally:
+        connection.close()
+    if not is_ready:
+        raise Unavailable
+    print_line("ready")

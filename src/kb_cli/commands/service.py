@@ -11,12 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-import typer
-
 from kb.running_engine import data_folder, find_running
 from kb_cli.runtime import output
 from kb_cli.runtime.exit_codes import LocalError
 from kb_cli.runtime.files import back_up, own_settings, program, replace_file
+from kb_cli.runtime.options import argument, option
 
 UNIT: Final = "kb.service"
 LABEL: Final = "local.kb"
@@ -40,9 +39,9 @@ WantedBy=default.target
 def service(
     action: Annotated[
         Literal["install", "status", "stop", "uninstall"],
-        typer.Argument(metavar="install|status|stop|uninstall", help="The action; see above."),
+        argument("install|status|stop|uninstall", "The action; see above."),
     ],
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing on success.")] = False,
+    quiet: Annotated[bool, option("--quiet", "Print nothing on success.")] = False,
 ) -> int:
     """Run the engine in the background, starting at login.
 
@@ -58,7 +57,6 @@ def service(
 
 
 def install_unit() -> str:
-    """Write the unit, and start it now and at each login."""
     unit, environment = unit_file(), environment_file()
     settings = merged_settings(read_environment(environment))
     text = SYSTEMD.format(command=quoted(program()), environment=str(environment).replace("%", "%%"))
@@ -95,13 +93,11 @@ def reload(is_new: bool) -> None:
 
 
 def stop_unit() -> str:
-    """Stop the unit until the next login."""
     systemctl("stop", UNIT)
     return "kb is stopped until the next login. 'kb service install' starts it now."
 
 
 def uninstall_unit() -> str:
-    """Stop and remove the unit."""
     if not unit_file().exists():
         environment_file().unlink(missing_ok=True)  # it may hold a key
         return "kb is not installed as a service on this machine."
@@ -113,7 +109,6 @@ def uninstall_unit() -> str:
 
 
 def install_agent() -> str:
-    """Write the agent, and start it now and at each login."""
     file, log = agent_file(), Path.home() / "Library/Logs/kb.log"
     before = plistlib.loads(file.read_bytes()) if file.exists() else {}
     settings = merged_settings(before.get("EnvironmentVariables", {}))
@@ -138,13 +133,11 @@ def install_agent() -> str:
 
 
 def stop_agent() -> str:
-    """Stop the agent until the next login."""
     run_quietly(["launchctl", "bootout", f"{domain()}/{LABEL}"])
     return "kb is stopped until the next login. 'kb service install' starts it now."
 
 
 def uninstall_agent() -> str:
-    """Stop and remove the agent."""
     if not agent_file().exists():
         return "kb is not installed as a service on this machine."
     boot_out(f"{domain()}/{LABEL}")
@@ -153,7 +146,6 @@ def uninstall_agent() -> str:
 
 
 def boot(file: Path) -> None:
-    """Start the agent."""
     run_quietly(["launchctl", "bootstrap", domain(), str(file)])
 
 
@@ -178,12 +170,10 @@ LAUNCHD_ACTS: Final = {
 
 
 def config_home() -> Path:
-    """Return `$XDG_CONFIG_HOME`, or `~/.config`."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
 
 
 def unit_file() -> Path:
-    """Return the path of the unit."""
     return config_home() / "systemd" / "user" / UNIT
 
 
@@ -193,7 +183,6 @@ def environment_file() -> Path:
 
 
 def agent_file() -> Path:
-    """Return the path of the launchd agent."""
     return Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist"
 
 
@@ -209,16 +198,11 @@ def domain() -> str:
 
 
 def merged_settings(before: Mapping[str, str]) -> dict[str, str]:
-    """Return the service's previous settings, updated with the settings of this environment."""
     return dict(sorted({**before, **own_settings()}.items()))
 
 
 def read_environment(file: Path) -> dict[str, str]:
-    """Return the settings of an installed service.
-
-    Raises:
-        LocalError: the file cannot be read.
-    """
+    """Return the settings of an installed service."""
     if not file.exists():
         return {}
     try:
@@ -260,42 +244,28 @@ def restored_on_failure(
 
 
 def backup_copies(files: Iterable[Path]) -> set[Path]:
-    """Return the backup copies of files."""
     return {copy for file in files for copy in file.parent.glob(f"{file.name}.before-kb*")}
 
 
 def refuse_second(settings: Mapping[str, str]) -> None:
-    """Refuse to start a service while another engine uses the data folder.
-
-    Raises:
-        LocalError: another engine runs.
-    """
+    """Refuse to start a service while another engine uses the data folder."""
     if running := find_running(data_folder({**os.environ, **settings})):
         raise LocalError(f"Another engine already uses this data folder: {running}. Stop it, then install the service.")
 
 
 def systemctl(*words: str) -> None:
-    """Run systemctl for the user's systemd."""
     run_quietly(["systemctl", "--user", *words])
 
 
 def run_quietly(command: list[str]) -> None:
-    """Run a program of the system.
-
-    Raises:
-        LocalError: the program does not exist or fails.
-    """
+    """Run a program of the system."""
     ended = end_of(command, " To run the engine in a terminal, use 'kb serve'.")
     if ended.returncode:
         raise LocalError(f"{shlex.join(command)} failed: {ended.stderr.strip() or ended.stdout.strip()}")
 
 
 def print_status(command: list[str]) -> str:
-    """Print the output of a program of the system, and return an empty text.
-
-    Raises:
-        LocalError: the program does not exist, or prints nothing.
-    """
+    """Print the output of a program of the system, and return an empty text."""
     ended = end_of(command)
     if not ended.stdout.strip():
         raise LocalError("The kb service is not installed on this machine. 'kb service install' installs it.")
@@ -304,11 +274,7 @@ def print_status(command: list[str]) -> str:
 
 
 def end_of(command: list[str], remedy: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a program of the system, and return its exit status and output.
-
-    Raises:
-        LocalError: the program does not exist.
-    """
+    """Run a program of the system, and return its exit status and output."""
     try:
         return subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - of our own words
     except OSError:

@@ -1,9 +1,10 @@
-"""kb status."""
+"""kb status and kb stats."""
 
 from datetime import datetime, timedelta
 from shutil import disk_usage
 from typing import Any
 
+from kb.client.client import EngineClient
 from kb.running_engine import data_folder, find_running
 from kb_cli.commands.notes import summary
 from kb_cli.runtime import output
@@ -51,7 +52,6 @@ def print_status(answer: dict[str, Any]) -> None:
 
 
 def format_precisions(precisions: dict[str, int]) -> str:
-    """Return the share of the vectors with each precision."""
     total = sum(precisions.values())
     return ", ".join(f"{vectors / total:.0%} {precision}" for precision, vectors in precisions.items())
 
@@ -92,7 +92,6 @@ def format_extractors(parser: dict[str, Any]) -> str:
 
 
 def format_replica(replica: dict[str, Any] | None) -> str | None:
-    """Return whether replicas answer; None without replicas."""
     if replica is None:
         return None
     return (
@@ -103,7 +102,6 @@ def format_replica(replica: dict[str, Any] | None) -> str | None:
 
 
 def format_history(history: dict[str, Any] | None) -> str | None:
-    """Return the size of the history and the bin; None if the engine does not report it."""
     from rich.filesize import decimal
 
     if history is None:
@@ -112,6 +110,40 @@ def format_history(history: dict[str, Any] | None) -> str | None:
 
 
 def format_counts(documents: dict[str, int]) -> str:
-    """Return the number of documents, in all and by type."""
     types = ", ".join(f"{count} {doc_type}" for doc_type, count in sorted(documents.items()))
     return f"{sum(documents.values())} ({types})" if types else "0"
+
+
+DAYS = (1, 7, 30, 365)
+MOST_TAGS = 10
+
+
+def stats(json: Json = False) -> None:
+    """Count documents by type, tag and time of addition."""
+    answer = call(fetch)
+    if json:
+        output.print_json(answer)
+        return
+    output.print_fields(
+        {
+            "documents": sum(answer["types"].values()),
+            "passages": answer["passages"],
+            **{f"added in {days} day{'s' * (days > 1)}": answer["added"][str(days)] for days in DAYS},
+        }
+    )
+    by_count = sorted(answer["types"].items(), key=lambda pair: -pair[1])
+    for header, rows in ((("TYPE", "DOCUMENTS"), by_count), (("TAG", "DOCUMENTS"), answer["tags"][:MOST_TAGS])):
+        if rows:
+            output.write("\n")
+            output.print_table(header, rows)
+
+
+async def fetch(client: EngineClient) -> dict[str, Any]:
+    status = await client.status()
+    tags = (await client.tags())["tags"]
+    now = datetime.now().astimezone()
+    added = {
+        str(days): await client.count_documents(created_after=(now - timedelta(days=days)).isoformat()) for days in DAYS
+    }
+    by_count = sorted(((row["tag"], row["branch"]) for row in tags), key=lambda pair: (-pair[1], pair[0]))
+    return {"types": status["documents"], "passages": status["chunks"], "added": added, "tags": by_count}

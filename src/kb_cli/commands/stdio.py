@@ -5,21 +5,16 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kb.running_engine import data_folder
 from kb_cli.runtime.config import key_headers, load_config, made_key
+from kb_cli.runtime.options import option
 from kb_cli.stdio_bridge import Bridge, Endpoint
 
 
 def stdio(
     root: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--root",
-            metavar="DIR",
-            help="Let agents add files below this folder by their path. You can give several folders.",
-        ),
+        option("--root DIR", "Let agents add files below this folder by their path. You can give several folders."),
     ] = None,
 ) -> None:
     """Speak MCP over standard input and output.

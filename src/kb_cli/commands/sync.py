@@ -3,13 +3,22 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import DeleteMissing, Exclude, FolderName, FollowLinks, Json, Tags, TakeOver, split_tags
-from kb_cli.runtime.source_paths import absolute
+from kb_cli.runtime.files import absolute
+from kb_cli.runtime.options import (
+    DeleteMissing,
+    Exclude,
+    FolderName,
+    FollowLinks,
+    Json,
+    Tags,
+    TakeOver,
+    argument,
+    option,
+    split_tags,
+)
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_names import chosen_prefix, named
@@ -19,16 +28,16 @@ from kb_cli.sync.watch_rounds import follow
 
 
 def sync(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder, such as ~/vault.")],
+    folder: Annotated[Path, argument("FOLDER", "The folder, such as ~/vault.")],
     tags: Tags = None,
     exclude: Exclude = None,
     follow_links: FollowLinks = False,
     delete: DeleteMissing = False,
     name: FolderName = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Keep running, and sync after each change.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the changes that kb would make.")] = False,
+    watch: Annotated[bool, option("--watch", "Keep running, and sync after each change.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Only show the changes that kb would make.")] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Allow --delete to delete many documents at once, or all of a folder.")
+        bool, option("--yes -y", "Allow --delete to delete many documents at once, or all of a folder.")
     ] = False,
     take_over: TakeOver = False,
     json: Json = False,

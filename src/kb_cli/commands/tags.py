@@ -2,13 +2,11 @@
 
 from typing import Annotated
 
-import typer
-
 from kb_cli.runtime import output
 from kb_cli.runtime.completion import complete_tags
 from kb_cli.runtime.engine_call import call, report_each
 from kb_cli.runtime.exit_codes import OK, UsageError
-from kb_cli.runtime.options import Json, Why, split_tags
+from kb_cli.runtime.options import Json, Why, argument, option, split_tags
 
 FROM_TEXT = "'{old}' is also in the text of {documents}. Change it there too: adding the text again adds the tag again."
 NO_TAGS = "no document has a tag; add some with 'kb tag ID --add A,B', or with --tags when you add documents"
@@ -16,20 +14,16 @@ NO_TAGS = "no document has a tag; add some with 'kb tag ID --add A,B', or with -
 
 def tag(
     ids: Annotated[
-        list[int] | None,
-        typer.Argument(metavar="ID", min=1, help="One or more document ids, as 'kb list' shows them."),
+        list[int] | None, argument("ID", "One or more document ids, as 'kb list' shows them.", min=1)
     ] = None,
     add: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A,B", help="Tags to add, such as house,roof.", autocompletion=complete_tags),
+        list[str] | None, option("--add A,B", "Tags to add, such as house,roof.", complete=complete_tags)
     ] = None,
     remove: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A,B", help="Tags to remove, such as todo.", autocompletion=complete_tags),
+        list[str] | None, option("--remove A,B", "Tags to remove, such as todo.", complete=complete_tags)
     ] = None,
     rename: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="OLD NEW", help="Rename a tag, and all tags below it, in all documents."),
+        tuple[str, str] | None, option("--rename OLD NEW", "Rename a tag, and all tags below it, in all documents.")
     ] = None,
     why: Why = None,
     json: Json = False,
@@ -57,7 +51,6 @@ def tag(
 
 
 def rename_tag(old: str, new: str, *, why: str | None, json: bool) -> int:
-    """Rename a tag in all documents, and print the number of changed documents."""
     answer = call(lambda client: client.rename_tag(old, new, why=why))
     if json:
         output.print_json(answer)
@@ -69,7 +62,6 @@ def rename_tag(old: str, new: str, *, why: str | None, json: bool) -> int:
 
 
 def count_documents(number: int) -> str:
-    """Return a number of documents in words."""
     return f"{number} document{'s' * (number != 1)}"
 
 

@@ -9,7 +9,7 @@ from kb.api.errors import NotFound
 from kb.api.operation_words import count_changes, describe_step
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import Json, Why, parse_moment
+from kb_cli.runtime.options import Json, Why, argument, option, parse_moment
 
 NOTHING = "nothing to undo"
 SHOWN = 10
@@ -18,24 +18,16 @@ SHOWN = 10
 
 def undo(
     number: Annotated[
-        int | None,
-        typer.Argument(metavar="OPERATION", min=1, help="The number of an operation (the last one by default)."),
+        int | None, argument("OPERATION", "The number of an operation (the last one by default).", min=1)
     ] = None,
     since: Annotated[
-        str | None,
-        typer.Option("--since", metavar="TIME", help="Undo all operations since this time: 10m, 2h, 2026-01-31T18:00."),
+        str | None, option("--since TIME", "Undo all operations since this time: 10m, 2h, 2026-01-31T18:00.")
     ] = None,
-    key: Annotated[
-        str | None, typer.Option("--key", metavar="NAME", help="Undo only operations of the key with this name.")
-    ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List the operations that you can undo, newest first.")] = False,
-    limit: Annotated[
-        int, typer.Option("-n", metavar="N", min=1, help="The maximum number of operations that --list shows.")
-    ] = 20,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask for confirmation (required in scripts).")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the changes that kb would undo.")] = False,
+    key: Annotated[str | None, option("--key NAME", "Undo only operations of the key with this name.")] = None,
+    list_: Annotated[bool, option("--list", "List the operations that you can undo, newest first.")] = False,
+    limit: Annotated[int, option("-n N", "The maximum number of operations that --list shows.", min=1)] = 20,
+    yes: Annotated[bool, option("--yes -y", "Do not ask for confirmation (required in scripts).")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Only show the changes that kb would undo.")] = False,
     why: Why = None,
     json: Json = False,
 ) -> int:
@@ -68,11 +60,7 @@ def undo(
 
 
 def confirm(planned: dict[str, Any]) -> None:
-    """Show the changes to undo, and ask for confirmation.
-
-    Raises:
-        UsageError: standard input is not a terminal.
-    """
+    """Show the changes to undo, and ask for confirmation."""
     if not sys.stdin.isatty():
         raise exit_codes.UsageError(
             "Cannot ask for confirmation without a terminal. Add --yes to undo, or --dry-run to see the changes."
@@ -90,7 +78,6 @@ def confirm(planned: dict[str, Any]) -> None:
 
 
 def report(answer: dict[str, Any], json: bool, *, whole: bool = False) -> int:
-    """Print the changes that kb undid or would undo; return the exit code."""
     skipped = [step for step in answer["steps"] if step["skipped"]]
     if json:
         output.print_json(answer)
@@ -104,7 +91,6 @@ def report(answer: dict[str, Any], json: bool, *, whole: bool = False) -> int:
 
 
 def summary(answer: dict[str, Any]) -> str:
-    """Return a summary of the changes in one line."""
     operation = answer["operation"]
     of = f"operation {operation['number']} of {output.format_time(operation['at'])}: " if operation else ""
     return of + count_changes(answer)
@@ -114,6 +100,5 @@ COLUMNS: output.Columns = {"OPERATION": "number", "GIVEN": "at", "BY": "by", "CL
 
 
 def described(step: dict[str, Any]) -> str:
-    """Return the change of a document in one line."""
     stays = "stays unchanged: " if step["skipped"] else ""
     return output.one_line(f"document {step['document_id']} {stays}{describe_step(step)}: {step['title']}")

@@ -2,45 +2,32 @@
 
 from contextlib import suppress
 from difflib import unified_diff
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import Annotated, Any
 
 from kb.api.errors import Changed, KbError, NotANote
+from kb.client.client import EngineClient
 from kb_cli.runtime import output
 from kb_cli.runtime.completion import complete_tags
 from kb_cli.runtime.editor import edit_text
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Id, Json, Text, Why, read_text, split_tags
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
+from kb_cli.runtime.options import Id, Json, Text, Why, option, read_text, split_tags
 
 NOTE = "note"
 MIN_HASH = 8
 """The least number of characters that identify a version by its hash."""
-Old = Annotated[
-    str | None, typer.Option("--old", metavar="TEXT", help="The text to replace; it must occur exactly once.")
-]
-New = Annotated[str | None, typer.Option("--new", metavar="TEXT", help="The text that replaces it.")]
-Append = Annotated[str | None, typer.Option("--append", metavar="TEXT", help="Text to add as new lines at the end.")]
-Prepend = Annotated[
-    str | None, typer.Option("--prepend", metavar="TEXT", help="Text to add as new lines at the beginning.")
-]
-Title = Annotated[str | None, typer.Option("--title", metavar="TITLE", help="The new title.")]
-TagsAdd = Annotated[
-    list[str] | None, typer.Option("--tags-add", metavar="A,B", help="Tags to add.", autocompletion=complete_tags)
-]
-TagsRemove = Annotated[
-    list[str] | None, typer.Option("--tags-remove", metavar="A,B", help="Tags to remove.", autocompletion=complete_tags)
-]
+Old = Annotated[str | None, option("--old TEXT", "The text to replace; it must occur exactly once.")]
+New = Annotated[str | None, option("--new TEXT", "The text that replaces it.")]
+Append = Annotated[str | None, option("--append TEXT", "Text to add as new lines at the end.")]
+Prepend = Annotated[str | None, option("--prepend TEXT", "Text to add as new lines at the beginning.")]
+Title = Annotated[str | None, option("--title TITLE", "The new title.")]
+TagsAdd = Annotated[list[str] | None, option("--tags-add A,B", "Tags to add.", complete=complete_tags)]
+TagsRemove = Annotated[list[str] | None, option("--tags-remove A,B", "Tags to remove.", complete=complete_tags)]
 IfMatch = Annotated[
     str | None,
-    typer.Option(
-        "--if-match",
-        metavar="HASH",
-        help="Change the note only if its hash still begins with these 8 or more characters; 'kb get' shows the hash.",
+    option(
+        "--if-match HASH",
+        "Change the note only if its hash still begins with these 8 or more characters; 'kb get' shows the hash.",
     ),
 ]
 
@@ -96,9 +83,7 @@ def update(
     why: str | None = None,
     **change: Any,  # noqa: ANN401 - the fields of `models.NoteUpdate`
 ) -> dict[str, Any]:
-    """Send a change of a note, and return the note."""
-
-    async def send(client: "EngineClient") -> dict[str, Any]:
+    async def send(client: EngineClient) -> dict[str, Any]:
         expected = await full_hash(client, document_id, if_match) if if_match is not None else None
         return await client.update_note(document_id, text, if_match=expected, why=why, **change)
 
@@ -118,14 +103,14 @@ def normalized(version: str) -> str:
     return version.strip().strip('"').lower()
 
 
-async def full_hash(client: "EngineClient", document_id: int, version: str) -> str:
+async def full_hash(client: EngineClient, document_id: int, version: str) -> str:
     """Return the whole hash of a note if `version` is its beginning; otherwise `version`, which the engine refuses."""
     current: str = (await client.document(document_id, chunks=1))["content_hash"]
     beginning = normalized(version)
     return current if len(beginning) >= MIN_HASH and current.startswith(beginning) else beginning
 
 
-async def difference(client: "EngineClient", document_id: int, version: str) -> str:
+async def difference(client: EngineClient, document_id: int, version: str) -> str:
     """Return the hash of a note, and the lines that changed since a version if the history has that version."""
     note = await client.document(document_id)
     lines = [f"The note now has the hash {note['content_hash']}."]

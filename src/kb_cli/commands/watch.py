@@ -17,8 +17,19 @@ from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.config import load_config
 from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import DeleteMissing, Exclude, FolderName, FollowLinks, Json, Tags, TakeOver, split_tags
-from kb_cli.runtime.source_paths import absolute
+from kb_cli.runtime.files import absolute
+from kb_cli.runtime.options import (
+    DeleteMissing,
+    Exclude,
+    FolderName,
+    FollowLinks,
+    Json,
+    Tags,
+    TakeOver,
+    argument,
+    option,
+    split_tags,
+)
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_claim import claim, is_from_here, machine_id
@@ -41,10 +52,10 @@ NO_PROGRAM = (
 def watch(
     words: Annotated[
         list[str],
-        typer.Argument(
-            metavar="add FOLDER | list | now [FOLDER] | remove FOLDER | run",
-            help="An action, and a folder or the name of a watched folder.",
-            autocompletion=complete_actions(ADD, LIST, NOW, REMOVE, RUN),
+        argument(
+            "add FOLDER | list | now [FOLDER] | remove FOLDER | run",
+            "An action, and a folder or the name of a watched folder.",
+            complete=complete_actions(ADD, LIST, NOW, REMOVE, RUN),
         ),
     ],
     tags: Tags = None,
@@ -53,11 +64,9 @@ def watch(
     delete: DeleteMissing = False,
     name: FolderName = None,
     take_over: TakeOver = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="With 'now': delete many documents at once, or all of a folder.")
-    ] = False,
+    yes: Annotated[bool, option("--yes -y", "With 'now': delete many documents at once, or all of a folder.")] = False,
     json: Json = False,
-    child: Annotated[bool, typer.Option("--child", hidden=True)] = False,
+    child: Annotated[bool, option("--child", "", hidden=True)] = False,
 ) -> int:
     """Keep folders in sync in the background.
 
@@ -130,18 +139,18 @@ def add(folder: Folder, *, json: bool) -> int:
     return exit_codes.OK
 
 
+def fetch_watched() -> list[dict[str, Any]]:
+    """Return the watched folders of all machines."""
+    return [row for row in call(lambda client: client.folders())["folders"] if row["watch"]]
+
+
 def watched_here(known: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the watched folders of this machine."""
     mine = machine_id()
     return [row for row in known["folders"] if row["watch"] and is_from_here(row, mine)]
 
 
 def refuse_overlap(folder: Folder, known: list[dict[str, Any]]) -> None:
-    """Refuse a folder that kb watches under another name, and one inside or around a watched folder.
-
-    Raises:
-        UsageError: there is such a folder.
-    """
+    """Refuse a folder that kb watches under another name, and one inside or around a watched folder."""
     whole = resolved(folder.path)
     for row in known:
         other, name = Path(row["path"]), row["prefix"].rstrip("/")
@@ -159,8 +168,7 @@ def refuse_overlap(folder: Folder, known: list[dict[str, Any]]) -> None:
 
 
 def remove_others(record: WatchedFolder) -> None:
-    """Remove records of the same folder that the engine does not know: two commands may run at once."""
-    known = {row["watch"]["id"] for row in call(lambda client: client.folders())["folders"] if row["watch"]}
+    known = {row["watch"]["id"] for row in fetch_watched()}
     for other in load_records().values():
         if is_alike(other, record) and other.id not in known:
             remove_record(other)
@@ -182,8 +190,7 @@ async def wait_until_seen(client: EngineClient, prefix: str) -> bool:
 
 
 def list_watched(*, json: bool) -> int:
-    """Print the watched folders that the engine knows, and folders of this machine that it does not know."""
-    rows = [row for row in call(lambda client: client.folders())["folders"] if row["watch"]]
+    rows = fetch_watched()
     known = {row["watch"]["id"] for row in rows}
     unknown = [record for record in load_records().values() if record.id not in known]
     if json:
@@ -199,7 +206,6 @@ def list_watched(*, json: bool) -> int:
 
 
 def print_faults(row: dict[str, Any]) -> None:
-    """Print why a folder is not in sync."""
     watch, name = row["watch"], row["prefix"].rstrip("/")
     result = watch["result"] or {"failures": [], "failed": 0, "kept": []}
     for reason in filter(None, [watch["error"], *result["kept"]]):
@@ -212,7 +218,7 @@ def print_faults(row: dict[str, Any]) -> None:
 
 def sync_now(word: str | None, *, yes: bool, json: bool) -> int:
     """Sync watched folders of this machine in this terminal, and report to the engine."""
-    known = {row["watch"]["id"] for row in call(lambda client: client.folders())["folders"] if row["watch"]}
+    known = {row["watch"]["id"] for row in fetch_watched()}
     records = [record for record in load_records().values() if record.id in known]
     chosen = records if word is None else [found(word, records)]
     if not chosen:
@@ -244,11 +250,7 @@ def sync_record(record: WatchedFolder, *, yes: bool, json: bool) -> int:
 
 
 def found(word: str, records: list[WatchedFolder]) -> WatchedFolder:
-    """Return the record of a folder, by its path or its name.
-
-    Raises:
-        UsageError: no such folder is watched.
-    """
+    """Return the record of a folder, by its path or its name."""
     path, name = absolute(Path(word).expanduser()), composed(word).rstrip("/")
     for record in records:
         if record.name == name or Path(record.path) == path:
@@ -289,8 +291,7 @@ def remove_elsewhere(word: str, refusal: UsageError, *, json: bool) -> int:
         UsageError: the engine does not know it either.
     """
     name = composed(word).rstrip("/")
-    rows = [row for row in call(lambda client: client.folders())["folders"] if row["watch"]]
-    row = next((row for row in rows if name in (row["prefix"].rstrip("/"), row["path"])), None)
+    row = next((row for row in fetch_watched() if name in (row["prefix"].rstrip("/"), row["path"])), None)
     if row is None:
         raise refusal
     call(lambda client: client.stop_watching(row["watch"]["id"]))
@@ -306,7 +307,6 @@ def print_removed(path: str, *, json: bool) -> int:
 
 
 def run(*, is_child: bool) -> int:
-    """Watch the folders of this machine until stopped."""
     if is_child:
         end_with_parent()
     asyncio.run(Watcher(load_config().engine_url).run())
@@ -314,7 +314,6 @@ def run(*, is_child: bool) -> int:
 
 
 def outcome(row: dict[str, Any]) -> str:
-    """Return the outcome of the last round in a few words."""
     result = row["watch"]["result"]
     if result is None:
         return ""
@@ -323,7 +322,6 @@ def outcome(row: dict[str, Any]) -> str:
 
 
 def state(row: dict[str, Any]) -> str:
-    """Return the state of a watched folder."""
     watch = row["watch"]
     if watch["state"] == "stopped":
         return f"not running since {output.format_time(watch['seen_at'])}"

@@ -1,7 +1,5 @@
 """Limit the freed memory that glibc's allocator keeps. Other C libraries lack these functions and do not need them."""
 
-from __future__ import annotations
-
 import ctypes
 from contextlib import suppress
 from typing import Final

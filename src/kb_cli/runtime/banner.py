@@ -1,7 +1,5 @@
 """The messages of `kb serve` for a person at a terminal, shown instead of a log."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,7 +14,6 @@ def is_for_person(environment: Mapping[str, str]) -> bool:
 
 
 def print_starting(folder: Path) -> None:
-    """Print why the start takes a while."""
     is_first = not (folder / "models").is_dir()
     why = "; the first start downloads the model, which takes up to a minute" if is_first else ""
     print(f"Starting kb {__version__}{why} …", file=sys.stderr)
@@ -27,7 +24,6 @@ OPEN = "every account and program on this machine can read and change your data;
 
 
 def print_ready(url: str, folder: Path, apps: Iterable[str], *, is_open: bool) -> None:
-    """Print the address, the data folder and the next steps."""
     agents = ("  kb mcp                                 (shows how to connect your agents)",) if "mcp" in apps else ()
     lines = (
         f"kb is ready at {url} (Ctrl-C stops it). Its data folder is {abbreviate_home(str(folder))}.",

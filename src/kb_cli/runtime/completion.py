@@ -1,14 +1,12 @@
 """Shell completions. They never fail and never wait long: in doubt they offer nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 
 import typer
 
-from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import KbError
+from kb.api.file_types import OWN_TYPES
 
 TIMEOUT: Final = 1.0
 
@@ -29,8 +27,14 @@ def fetch_tags() -> list[str]:
 
 
 def complete_types(incomplete: str) -> list[str]:
-    """Return the document types with this prefix."""
-    return [name for name in DOC_TYPES if name.startswith(incomplete)]
+    """Return the document types with this prefix, also from other packages that the engine uses."""
+    from kb_cli.runtime.engine_call import call
+
+    try:
+        types = call(lambda client: client.status(), timeout=TIMEOUT).get("doc_types", OWN_TYPES)
+    except KbError:
+        types = OWN_TYPES
+    return [name for name in types if name.startswith(incomplete)]
 
 
 def complete_actions(*actions: str) -> Callable[[typer.Context, str], list[str]]:
@@ -43,7 +47,6 @@ def complete_actions(*actions: str) -> Callable[[typer.Context, str], list[str]]
 
 
 def complete_profiles(incomplete: str) -> list[str]:
-    """Return the profiles in the configuration file with this prefix."""
     from kb_cli.runtime.config import load_config
 
     try:

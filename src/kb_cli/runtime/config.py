@@ -1,7 +1,5 @@
 """The addresses and keys of the engine, from the environment or a file with profiles (requirement L-3)."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping
@@ -91,7 +89,6 @@ def made_key(url: str) -> str | None:
 
 
 def key_headers(key: str | None) -> dict[str, str]:
-    """Return the header that sends a key, if there is one."""
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
@@ -119,25 +116,25 @@ def load_config() -> Config:
     preferred = content.pop("profile", None)
     chosen = selected_profile.get() or os.environ.get(PROFILE_VARIABLE)
     profile = chosen or preferred
+    if profile and profile not in profiles:
+        known = ", ".join(profiles) or "no profiles"
+        raise SettingError(f"{path}: the profile {profile!r} does not exist. The file has {known}.")
     if profile:
-        settings = _file_settings(_select_profile(profiles, profile, path), f"{path}: profiles.{profile}.")
+        settings = _file_settings(profiles[profile], f"{path}: profiles.{profile}.")
     else:
         settings = _file_settings(content, f"{path}: ")
     if not chosen:
-        variables = _environment_settings()
+        values = {name: (os.environ.get(variable), variable) for name, variable in VARIABLES.items()}
+        variables = {name: Setting(_normalized(name, value), by) for name, (value, by) in values.items() if value}
         settings = _without_foreign_keys(settings, variables) | variables
     settings = _with_defaults(settings)
-    _check(settings)
+    for name, setting in settings.items():
+        (_check_key if name in SECRETS else _check_url)(setting.value, setting.source)
     return Config(settings, profile, tuple(profiles))
 
 
 def _file_settings(values: Mapping[str, str], where: str) -> dict[str, Setting]:
     return {name: Setting(_normalized(name, value), f"{where}{name}") for name, value in values.items() if value}
-
-
-def _environment_settings() -> dict[str, Setting]:
-    values = {name: (os.environ.get(variable), variable) for name, variable in VARIABLES.items()}
-    return {name: Setting(_normalized(name, value), variable) for name, (value, variable) in values.items() if value}
 
 
 def _normalized(name: str, value: str) -> str:
@@ -161,16 +158,11 @@ def _with_defaults(settings: dict[str, Setting]) -> dict[str, Setting]:
     settings = dict(settings)
     if "engine_url" not in settings:
         settings["engine_url"] = _engine_here()
-        settings = _first_keys(settings["engine_url"]) | settings
+        folder = data_folder()
+        if settings["engine_url"].source.startswith(RUNS_HERE) and (key := first_key(folder)):
+            settings = dict.fromkeys(SECRETS, Setting(key, str(folder / FIRST_KEY))) | settings
     settings.setdefault("mcp_url", Setting(settings["engine_url"].value + MCP_PATH, "from engine_url"))
     return settings
-
-
-def _first_keys(engine: Setting) -> dict[str, Setting]:
-    """Return the key that kb made, for the engine of its data folder."""
-    folder = data_folder()
-    key = first_key(folder) if engine.source.startswith(RUNS_HERE) else None
-    return dict.fromkeys(SECRETS, Setting(key, str(folder / FIRST_KEY))) if key else {}
 
 
 @cache
@@ -181,19 +173,6 @@ def _engine_here() -> Setting:
     if running := find_running(data_folder()):
         return Setting(running.url, f"{RUNS_HERE} (process {running.pid})")
     return Setting(DEFAULT_ENGINE_URL, "default")
-
-
-def _check(settings: dict[str, Setting]) -> None:
-    for name, setting in settings.items():
-        (_check_key if name in SECRETS else _check_url)(setting.value, setting.source)
-
-
-def _select_profile(profiles: Mapping[str, dict[str, str]], name: str, path: Path) -> dict[str, str]:
-    if name not in profiles:
-        raise SettingError(
-            f"{path}: the profile {name!r} does not exist. The file has {', '.join(profiles) or 'no profiles'}."
-        )
-    return profiles[name]
 
 
 def _load_file(path: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ in Typer's public API; tests/cli/test_help.py fails when this module is no longe
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
@@ -49,7 +50,6 @@ class Coercion:
         return self
 
     def coerce(self, value: Any, param: TyperArgument | TyperOption, ctx: Any) -> Any:  # noqa: ANN401 - typer's own
-        """Return the value of the given words or of the default."""
         many = param.multiple or param.nargs != 1
         if value is None:
             return () if many else None
@@ -62,42 +62,31 @@ class Coercion:
 def converter_for(kind: Any, minimum: float | None) -> Callable[[Any], object] | None:  # noqa: ANN401 - any type
     """Return a converter for this type; None if the type is unknown here."""
     if get_origin(kind) is Literal:
-        return choice_converter(get_args(kind))
+        return partial(to_choice, get_args(kind))
     if kind is int:
-        return integer_converter(minimum)
+        return partial(to_integer, minimum)
     if kind is Path:
-        return parse_path
+        return to_path
     return kind if kind in (str, bool) else None
 
 
-def parse_path(word: str | Path) -> Path:
-    """Return a path; an empty one would mean the current folder."""
+def to_path(word: str | Path) -> Path:
     if not str(word):
-        raise ValueError("the path is empty")
+        raise ValueError("the path is empty")  # it would mean the current folder
     return Path(word)
 
 
-def choice_converter(choices: tuple[str, ...]) -> Callable[[str], str]:
-    """Return a converter that accepts one of these words."""
-
-    def convert(word: str) -> str:
-        if word not in choices:
-            raise ValueError(f"{word!r} is not one of {', '.join(choices)}")
-        return word
-
-    return convert
+def to_choice(choices: tuple[str, ...], word: str) -> str:
+    if word not in choices:
+        raise ValueError(f"{word!r} is not one of {', '.join(choices)}")
+    return word
 
 
-def integer_converter(minimum: float | None) -> Callable[[Any], int]:
-    """Return a converter that accepts integers, none below the minimum."""
-
-    def convert(word: str | int) -> int:
-        try:
-            number = int(word)
-        except ValueError:
-            raise ValueError(f"{word!r} is not a whole number") from None
-        if minimum is not None and number < minimum:
-            raise ValueError(f"{number} is less than {minimum}")
-        return number
-
-    return convert
+def to_integer(minimum: float | None, word: str | int) -> int:
+    try:
+        number = int(word)
+    except ValueError:
+        raise ValueError(f"{word!r} is not a whole number") from None
+    if minimum is not None and number < minimum:
+        raise ValueError(f"{number} is less than {minimum}")
+    return number

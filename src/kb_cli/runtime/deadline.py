@@ -1,7 +1,5 @@
 """Limit the duration of a stop: a thread cannot be interrupted, and a service manager eventually kills the process."""
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

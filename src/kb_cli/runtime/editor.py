@@ -1,7 +1,5 @@
 """Edit a text in the user's own editor."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess
@@ -25,25 +23,21 @@ def edit_text(text: str, command: str) -> Iterator[str | None]:
         UsageError: no editor is configured, or the text is empty.
         LocalError: the editor fails, or leaves a file that is not text.
     """
-    draft = create_draft(text)
+    handle, name = tempfile.mkstemp(prefix="kb-note-", suffix=".md")
+    draft = Path(name)
+    with os.fdopen(handle, "wb") as file:
+        file.write(text.encode())
     try:
-        open_editor(draft)
+        command_line = editor_command(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+        run_editor([*command_line, name], "; kb sent nothing.")
         yield read_draft(draft, text)
     except BaseException:
-        if has_new_text(draft, text):
+        if draft.exists() and draft.read_bytes().strip() not in (b"", text.encode().strip()):
             print_error(f"your text is in {draft}; to send it: kb {command} - < {draft}")
         else:
             draft.unlink(missing_ok=True)
         raise
     draft.unlink()
-
-
-def create_draft(text: str) -> Path:
-    """Create a private file with the text."""
-    handle, name = tempfile.mkstemp(prefix="kb-note-", suffix=".md")
-    with os.fdopen(handle, "wb") as file:
-        file.write(text.encode())
-    return Path(name)
 
 
 def read_draft(draft: Path, before: str) -> str | None:
@@ -66,23 +60,8 @@ def read_draft(draft: Path, before: str) -> str | None:
     return after
 
 
-def has_new_text(draft: Path, before: str) -> bool:
-    """Return whether the draft contains text that is nowhere else."""
-    return draft.exists() and draft.read_bytes().strip() not in (b"", before.encode().strip())
-
-
-def open_editor(file: Path) -> None:
-    """Open the file in the editor from VISUAL or EDITOR, and wait until it is closed."""
-    command = editor_command(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
-    run_editor([*command, str(file)], "; kb sent nothing.")
-
-
 def run_editor(command: list[str], consequence: str = ".") -> None:
-    """Run an editor until it is closed.
-
-    Raises:
-        LocalError: it fails.
-    """
+    """Run an editor until it is closed."""
     try:
         status = subprocess.run(command, check=False).returncode  # noqa: S603 - the user's own editor
     except OSError as error:

@@ -20,13 +20,13 @@ from kb.api.errors import (
     WrongVersion,
 )
 from kb.api.version_check import MIN_ENGINE_VERSION, engine_mismatch
+from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.config import config_path, key_headers, load_config, made_key
 from kb_cli.runtime.error_wording import rephrase
 from kb_cli.runtime.output import print_error, print_json, print_line
 
 if TYPE_CHECKING:
-    from kb.client.client import EngineClient
     from kb.client.transport import Transport
 
 T = TypeVar("T")
@@ -59,7 +59,6 @@ def call_async(request: Callable[[EngineClient], Awaitable[T]], timeout: float =
 
 
 def make_client(timeout: float = TIMEOUT, transport: Transport | None = None) -> EngineClient:
-    """Return a client of the configured engine."""
     from kb.client.client import EngineClient
 
     config = load_config()

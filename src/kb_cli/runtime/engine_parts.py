@@ -1,7 +1,5 @@
 """Parts of the engine, for commands that work without its server. The engine may not be installed."""
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 from typing import Any, Final
@@ -13,11 +11,7 @@ EXTRAS: Final = "engine,gateway,web,cpu"
 
 
 def require(module: str, extras: str = EXTRAS) -> Any:  # noqa: ANN401 - a module
-    """Return a module of the engine; `extras` are its dependencies.
-
-    Raises:
-        LocalError: they are not installed.
-    """
+    """Return a module of the engine; `extras` are its dependencies."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -1,7 +1,5 @@
 """Rephrase the engine's errors in terms of the typed command."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The exit codes of `kb`, and the errors that only the command line raises."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from typer import TyperException
@@ -54,7 +52,6 @@ class Interrupted(TyperException):
 
 
 def exit_code_for(error: KbError) -> int:
-    """Return the exit code for an error of the engine or its client, or for a failed start."""
     for kind, code in (
         (EngineUnreachable, UNREACHABLE),
         (Unauthorized, UNAUTHORIZED),

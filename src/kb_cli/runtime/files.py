@@ -1,6 +1,4 @@
-"""Write configuration files of other programs, which people also edit, and find the settings to start this kb again."""
-
-from __future__ import annotations
+"""Paths of files, files of other programs that people also edit, and the settings to start this kb again."""
 
 import os
 import sys
@@ -8,6 +6,18 @@ import tempfile
 from itertools import count
 from pathlib import Path
 from typing import Final
+
+from kb.api.stream_safe import composed
+
+
+def absolute(path: Path | str) -> Path:
+    """Return the absolute path without following links, unlike `Path.resolve`."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - see above
+
+
+def to_source_path(path: Path | str) -> str:
+    """Return a file's source path: absolute, with slashes even on Windows, and with composed letters."""
+    return composed(absolute(path).as_posix())
 
 
 def replace_file(file: Path, content: bytes) -> None:

@@ -1,7 +1,5 @@
 """Remember the results of the last search in a terminal, so that they can be opened by number."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any, Final
@@ -35,11 +33,7 @@ def remember(results: list[dict[str, Any]]) -> None:
 
 
 def recall(number: int) -> dict[str, Any]:
-    """Return the position of a result of the last search.
-
-    Raises:
-        UsageError: this engine was not searched before, or there were fewer results.
-    """
+    """Return the position of a result of the last search."""
     import json
 
     try:

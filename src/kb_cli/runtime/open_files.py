@@ -1,7 +1,5 @@
 """Open the source of a document in the user's editor or the default program."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -51,9 +49,6 @@ def open_source(document: dict[str, Any], line: int | None = None, page: int | N
 
     For a file inside another one, the outer file opens. Any writer can set a source path, so kb opens nothing that
     could run code, and contacts no other machine.
-
-    Raises:
-        LocalError: the source is not on this machine, has an unsafe type, or no program opens it.
     """
     source, document_id = document["source_path"] or "", document["document_id"]
     refuse_elsewhere(source)
@@ -94,7 +89,6 @@ def enclosing_file(source: str) -> str | None:
 
 
 def at_line(editor: str, file: str, line: int | None) -> list[str]:
-    """Return an editor's arguments to open a file at a line."""
     if line is None:
         return [file]
     name = Path(editor).stem
@@ -147,11 +141,7 @@ def launch(target: str) -> None:
 
 
 def refuse_elsewhere(source: str, *, is_windows: bool = sys.platform == "win32") -> None:
-    """Refuse a path of another machine or a device: Windows would connect and send the user's credentials.
-
-    Raises:
-        LocalError: the path is not local.
-    """
+    """Refuse a path of another machine or a device: Windows would connect and send the user's credentials."""
     if is_windows and PureWindowsPath(source).drive.startswith("\\\\"):
         raise LocalError(
             f"{source} is on another machine or a device. kb does not open it, because Windows would send your"
@@ -160,11 +150,7 @@ def refuse_elsewhere(source: str, *, is_windows: bool = sys.platform == "win32")
 
 
 def refuse_unsafe(path: str) -> None:
-    """Refuse to open a program, or a file of a type that might run one.
-
-    Raises:
-        LocalError: the file is not safe to open.
-    """
+    """Refuse to open a program, or a file of a type that might run one."""
     if sys.platform != "win32" and os.access(path, os.X_OK):
         raise LocalError(f"{path} is a program; kb does not start programs.")
     if not is_opened(path):

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 
 from kb.api.date_parsing import moment
-from kb.api.doc_types import DOC_TYPES
 from kb.api.errors import Invalid
+from kb.api.file_types import OWN_TYPES
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.exit_codes import UsageError
 
@@ -25,120 +25,86 @@ STDIN = "-"
 AGO = re.compile(r"(\d{1,6})([smhdw])")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
-Json = Annotated[bool, typer.Option("--json", help="Print only JSON.")]
+Completion = Callable[..., list[str]]
+
+
+def option(words: str, about: str, complete: Completion | None = None, **more: Any) -> Any:  # noqa: ANN401 - typer's own
+    """Describe an option by its words in the help: its names, then its value, such as "-n --top N"."""
+    names = [word for word in words.split() if word.startswith("-")]
+    metavar = " ".join(word for word in words.split() if not word.startswith("-"))
+    return typer.Option(*names, metavar=metavar or None, help=about or None, autocompletion=complete, **more)
+
+
+def argument(metavar: str, about: str, complete: Completion | None = None, **more: Any) -> Any:  # noqa: ANN401 - as above
+    """Describe an argument by its name in the help."""
+    return typer.Argument(metavar=metavar, help=about, autocompletion=complete, **more)
+
+
+Json = Annotated[bool, option("--json", "Print only JSON.")]
 Tags = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tags", metavar="A,B", help="Tags to add, separated by commas: work,taxes.", autocompletion=complete_tags
-    ),
+    list[str] | None, option("--tags A,B", "Tags to add, separated by commas: work,taxes.", complete=complete_tags)
 ]
 AllTags = Annotated[
     list[str] | None,
-    typer.Option(
-        "--tags",
-        metavar="A,B",
-        help="Only documents with all of these tags, such as work,taxes. A tag includes the tags below it.",
-        autocompletion=complete_tags,
+    option(
+        "--tags A,B",
+        "Only documents with all of these tags, such as work,taxes. A tag includes the tags below it.",
+        complete=complete_tags,
     ),
 ]
 AnyTag = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--any", metavar="A,B", help="Only documents with at least one of these tags.", autocompletion=complete_tags
-    ),
+    list[str] | None, option("--any A,B", "Only documents with at least one of these tags.", complete=complete_tags)
 ]
 NoTag = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--not", metavar="A,B", help="Only documents without any of these tags.", autocompletion=complete_tags
-    ),
+    list[str] | None, option("--not A,B", "Only documents without any of these tags.", complete=complete_tags)
 ]
 ExactTag = Annotated[
-    bool, typer.Option("--exact-tag", help="Do not include the tags below a tag: 'projects' without 'projects/kiln'.")
+    bool, option("--exact-tag", "Do not include the tags below a tag: 'projects' without 'projects/kiln'.")
 ]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait until everything is searchable, and report any error.")]
+Wait = Annotated[bool, option("--wait", "Wait until everything is searchable, and report any error.")]
 Exclude = Annotated[
     list[str] | None,
-    typer.Option(
-        "--exclude",
-        metavar="PATTERN",
-        help="Skip files that match this pattern, written as in .gitignore: '*.log'. May be repeated.",
+    option(
+        "--exclude PATTERN", "Skip files that match this pattern, written as in .gitignore: '*.log'. May be repeated."
     ),
 ]
-FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Also follow links to files outside the folder.")]
+FollowLinks = Annotated[bool, option("--follow-links", "Also follow links to files outside the folder.")]
 DeleteMissing = Annotated[
-    bool, typer.Option("--delete", help="Delete documents of the folder whose file no longer exists; never notes.")
+    bool, option("--delete", "Delete documents of the folder whose file no longer exists; never notes.")
 ]
 FolderName = Annotated[
-    str | None,
-    typer.Option(
-        "--as", metavar="NAME", help="The name of the folder in source paths, such as vault, instead of its path."
-    ),
+    str | None, option("--as NAME", "The name of the folder in source paths, such as vault, instead of its path.")
 ]
-TakeOver = Annotated[bool, typer.Option("--take-over", help="Give this folder the name of another folder or machine.")]
-Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The document's id, as 'kb list' shows it.")]
-Ids = Annotated[
-    list[int], typer.Argument(metavar="ID", min=1, help="One or more document ids, as 'kb list' shows them.")
-]
-IdsOnly = Annotated[bool, typer.Option("--ids", help="Print only document ids, one per line.")]
+TakeOver = Annotated[bool, option("--take-over", "Give this folder the name of another folder or machine.")]
+Id = Annotated[int, argument("ID", "The document's id, as 'kb list' shows it.", min=1)]
+Ids = Annotated[list[int], argument("ID", "One or more document ids, as 'kb list' shows them.", min=1)]
+IdsOnly = Annotated[bool, option("--ids", "Print only document ids, one per line.")]
 DocType = Annotated[
-    str | None,
-    typer.Option(
-        "--type",
-        metavar="TYPE",
-        help=f"Only documents of this type: {', '.join(DOC_TYPES)}.",
-        autocompletion=complete_types,
-    ),
+    str | None, option("--type TYPE", f"Only documents of this type: {', '.join(OWN_TYPES)}.", complete=complete_types)
 ]
-Lang = Annotated[
-    str | None,
-    typer.Option("--lang", metavar="CODE", help="Only documents in this language, as an ISO 639-1 code: de, fr."),
-]
-SourcePath = Annotated[
-    str | None, typer.Option("--path", metavar="PATH", help="Only documents from this file or source path.")
-]
+Lang = Annotated[str | None, option("--lang CODE", "Only documents in this language, as an ISO 639-1 code: de, fr.")]
+SourcePath = Annotated[str | None, option("--path PATH", "Only documents from this file or source path.")]
 Under = Annotated[
-    str | None,
-    typer.Option("--under", metavar="FOLDER", help="Only documents from this folder or below it, such as ~/reports."),
+    str | None, option("--under FOLDER", "Only documents from this folder or below it, such as ~/reports.")
 ]
 Name = Annotated[
-    str | None,
-    typer.Option(
-        "--name", metavar="PATTERN", help="Only documents with this file name or note title: 'memo*', '*.pdf'."
-    ),
+    str | None, option("--name PATTERN", "Only documents with this file name or note title: 'memo*', '*.pdf'.")
 ]
 After = Annotated[
     str | None,
-    typer.Option(
-        "--after",
-        metavar="DATE",
-        help="Only documents dated on or after this date: 2026-01-31, 3 Nov, march, monday, 7d.",
-    ),
+    option("--after DATE", "Only documents dated on or after this date: 2026-01-31, 3 Nov, march, monday, 7d."),
 ]
-Before = Annotated[str | None, typer.Option("--before", metavar="DATE", help="Only documents dated before this date.")]
-AddedAfter = Annotated[
-    str | None, typer.Option("--added-after", metavar="DATE", help="Only documents added on or after this date.")
-]
-AddedBefore = Annotated[
-    str | None, typer.Option("--added-before", metavar="DATE", help="Only documents added before this date.")
-]
-DatedAfter = Annotated[str | None, typer.Option("--dated-after", hidden=True)]
-DatedBefore = Annotated[str | None, typer.Option("--dated-before", hidden=True)]
-Why = Annotated[
-    str | None, typer.Option("--why", metavar="TEXT", help="The reason, which the history shows: 'a typo'.")
-]
+Before = Annotated[str | None, option("--before DATE", "Only documents dated before this date.")]
+AddedAfter = Annotated[str | None, option("--added-after DATE", "Only documents added on or after this date.")]
+AddedBefore = Annotated[str | None, option("--added-before DATE", "Only documents added before this date.")]
+DatedAfter = Annotated[str | None, option("--dated-after", "", hidden=True)]
+DatedBefore = Annotated[str | None, option("--dated-before", "", hidden=True)]
+Why = Annotated[str | None, option("--why TEXT", "The reason, which the history shows: 'a typo'.")]
 Profile = Annotated[
     str | None,
-    typer.Option(
-        "--profile",
-        metavar="NAME",
-        help="The profile of the configuration file to use, such as work.",
-        autocompletion=complete_profiles,
-    ),
+    option("--profile NAME", "The profile of the configuration file to use, such as work.", complete=complete_profiles),
 ]
-Text = Annotated[
-    list[str] | None, typer.Argument(metavar="TEXT", help="The text of the note; - reads it from standard input.")
-]
+Text = Annotated[list[str] | None, argument("TEXT", "The text of the note; - reads it from standard input.")]
 
 
 @dataclass(frozen=True)
@@ -166,17 +132,14 @@ class FilterOptions:
 
         Args:
             tags_name: the endpoint's name of the filter for tags that must all match.
-
-        Raises:
-            UsageError: a filter is empty or not a valid date.
         """
         from kb_cli.sync.folder_names import meant_path, meant_prefix
 
         for option, path in (("--path", self.path), ("--under", self.under), ("--name", self.name)):
             if path == "":
                 raise UsageError(f"{option} is empty. Give a value, or leave the option out.")
-        if self.doc_type is not None and self.doc_type not in DOC_TYPES:
-            raise UsageError(f"--type: {self.doc_type!r} is not a document type{nearest(self.doc_type, DOC_TYPES)}.")
+        if self.doc_type is not None and self.doc_type not in OWN_TYPES:
+            check_type(self.doc_type)
         request = {
             "doc_type": self.doc_type,
             "lang": self.lang,
@@ -218,6 +181,16 @@ FILTER_PARAMETERS = [
 ]
 
 
+def check_type(doc_type: str) -> None:
+    """Refuse a type that the engine neither reads, from any package, nor has documents of."""
+    from kb_cli.runtime.engine_call import call
+
+    status = call(lambda client: client.status())
+    known = {*OWN_TYPES, *status.get("doc_types", ()), *status["documents"]}
+    if doc_type not in known:
+        raise UsageError(f"--type: {doc_type!r} is not a document type{nearest(doc_type, sorted(known))}.")
+
+
 def nearest(word: str, words: Iterable[str]) -> str:
     """Return a hint with the closest word, as the end of a sentence; empty if no word is close."""
     from difflib import get_close_matches
@@ -234,11 +207,7 @@ def split_tags(tags: list[str] | None) -> list[str]:
 
 
 def parse_tag_filter(option: str, tags: list[str] | None) -> list[str]:
-    """Return the tags of a filter.
-
-    Raises:
-        UsageError: the filter is empty, for example from an unset variable; it would match all documents.
-    """
+    """Return the tags of a filter."""
     if tags is not None and not split_tags(tags):
         raise UsageError(f"{option} is empty. Name one or more tags, or leave the option out.")
     return split_tags(tags)
@@ -275,19 +244,14 @@ def read_text(words: list[str] | None) -> str | None:
 
     if words and words != [STDIN]:
         return " ".join(words)
-    if not (words or is_piped(sys.stdin.fileno())):
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if not (words or stat.S_ISFIFO(mode) or stat.S_ISREG(mode)):  # a terminal or a null device
         return None
     try:
         text = sys.stdin.buffer.read().decode()
         return text if text or words else None
     except UnicodeDecodeError:
         raise UsageError("Standard input is not UTF-8 text. 'kb add -' accepts other content.") from None
-
-
-def is_piped(descriptor: int) -> bool:
-    """Return whether standard input is a pipe or a file, not a terminal or a null device."""
-    mode = os.fstat(descriptor).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
 HOW_TO_ADD: Final = "add files with 'kb add FOLDER', or a note with 'kb addnote TEXT'"
@@ -317,5 +281,4 @@ def explain_nothing(filters: FilterOptions) -> str:
 
 
 def counted(numbers: Mapping[str, int]) -> str:
-    """Return the names, each with its number in brackets."""
     return ", ".join(f"{name} ({number})" for name, number in numbers.items())

@@ -1,7 +1,5 @@
 """Write safely to standard output: texts and titles may come from others, and terminals obey control characters."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -55,7 +53,6 @@ JSON_ESCAPES: Final = {code: f"\\u{code:04x}" for code in (DELETE, *C1)}
 
 
 def is_terminal() -> bool:
-    """Return whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
@@ -75,7 +72,6 @@ def to_printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return the text as one line, with control characters made visible."""
     return to_printable(" ".join(name_hidden(text).split()))
 
 
@@ -131,17 +127,14 @@ def write_bytes(content: bytes) -> None:
 
 
 def print_error(text: str) -> None:
-    """Print a line on standard error."""
     print(f"kb: {one_line(text)}", file=sys.stderr)
 
 
 def print_aside(text: str) -> None:
-    """Print lines on standard error."""
     print(to_printable(text), file=sys.stderr)
 
 
 def print_json_line(content: object) -> None:
-    """Print a JSON document in one line."""
     import json
 
     write(escape_json(json.dumps(content, ensure_ascii=False)) + "\n")
@@ -189,11 +182,11 @@ def print_list(answer: Row, name: str, columns: Columns, nothing: str = "", *, j
     if json:
         print_json(answer)
         return
-    cells = ([_cell(row, column) for column in columns.values()] for row in answer[name])
+    cells = ([cell(row, column) for column in columns.values()] for row in answer[name])
     print_table(tuple(columns), cells, nothing)
 
 
-def _cell(row: Row, column: str | Callable[[Row], object]) -> object:
+def cell(row: Row, column: str | Callable[[Row], object]) -> object:
     if not isinstance(column, str):
         return column(row)
     return format_time(row[column]) if column == "at" or column.endswith("_at") else row.get(column)
@@ -228,7 +221,6 @@ def format_path(path: str, used: int) -> Styled:
 
 
 def abbreviate_home(path: str) -> str:
-    """Return a path with `~` for the home folder."""
     home = Path.home().as_posix()
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 

@@ -1,7 +1,5 @@
 """Show long output in a pager."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

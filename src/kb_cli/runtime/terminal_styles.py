@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 from typing import Final, NamedTuple
 from unicodedata import category, combining, east_asian_width
 
@@ -50,7 +50,6 @@ class Styled:
 
     @classmethod
     def join(cls, parts: Iterable[Styled], separator: str = "") -> Styled:
-        """Join the parts with an unstyled separator."""
         joined = cls()
         texts: list[str] = []
         for number, part in enumerate(parts):
@@ -62,7 +61,6 @@ class Styled:
         return joined
 
     def stylize(self, start: int, end: int, style: Style) -> None:
-        """Set the style of a range of characters."""
         self.styles[start:end] = [style] * len(self.styles[start:end])
 
     def replaced(self, texts: Mapping[int, str]) -> Styled:
@@ -75,15 +73,12 @@ class Styled:
         )
         return Styled.join(Styled(text, style) for text, style in pieces if text)
 
-    def split_lines(self) -> Iterator[Styled]:
-        start = 0
-        for line in self.text.split("\n"):
-            yield self[start : start + len(line)]
-            start += len(line) + 1
-
     def wrap(self, width: int) -> list[Styled]:
         """Return the text as lines of at most `width` columns, without trailing white space."""
-        return [part for line in self.split_lines() for part in line.wrap_line(width)]
+        ends = accumulate(len(line) + 1 for line in self.text.split("\n"))
+        starts = [0, *ends]
+        lines = (self[start : end - 1] for start, end in pairwise(starts))
+        return [part for line in lines for part in line.wrap_line(width)]
 
     def wrap_line(self, width: int) -> Iterator[Styled]:
         """Yield one line as lines of at most `width` columns."""
@@ -105,7 +100,6 @@ class Styled:
         yield self.stripped(start, len(self.text))
 
     def stripped(self, start: int, end: int) -> Styled:
-        """Return a part without trailing white space."""
         return self[start : start + len(self.text[start:end].rstrip())]
 
     def render(self) -> str:
@@ -121,7 +115,6 @@ class Styled:
 
 
 def paint(text: str, style: Style) -> str:
-    """Return a text with the escape codes of a style."""
     numbers = [number for number in style.numbers if number not in COLOURS or not os.environ.get("NO_COLOR")]
     if numbers:
         text = f"{ESCAPE}[{';'.join(map(str, numbers))}m{text}{ESCAPE}[0m"

@@ -1,7 +1,5 @@
 """Hash files."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """A file to add to the knowledge base."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,12 +50,10 @@ class FileItem:
 
     @property
     def is_partly_read(self) -> bool:
-        """Whether kb could not read all of it."""
         return self.is_news and bool(self.job and self.job.get("omitted"))
 
     @property
     def act(self) -> str:
-        """The action in one word."""
         if self.moved_from:
             return "moved"
         if not self.is_new:
@@ -68,5 +64,4 @@ class FileItem:
         self.job, self.error, self.document_id = job, job["error"], job["document_id"]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields that --json prints."""
         return {name: getattr(self, name) for name in ("path", "source_path", "job", "document_id", "error")}

@@ -21,7 +21,7 @@ from kb.folders.own_data import NOTES_MARK, is_own_data
 from kb.folders.placeholders import is_dataless, is_placeholder, name_elsewhere
 from kb.folders.timed_reads import ask, ask_folder, forget_silent
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.source_paths import absolute
+from kb_cli.runtime.files import absolute
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -104,7 +104,6 @@ class FileSelection:
 
     @property
     def skipped(self) -> dict[str, int]:
-        """The number of skipped files by suffix."""
         return Counter(path.suffix.lower() for path in self.passed_over)
 
     def add_left_out(self, other: FileSelection) -> None:
@@ -326,7 +325,6 @@ def _pictures_named(path: Path, stamp: Stamp | None) -> frozenset[str]:
 
 
 def _read_names(path: Path) -> frozenset[str]:
-    """Return the names of pictures in a Markdown file."""
     with path.open("rb") as file:
         text = file.read(MOST_READ).decode(errors="replace")
     names = set[str]()

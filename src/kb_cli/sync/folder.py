@@ -1,21 +1,17 @@
 """A synced folder: its files and their names in the knowledge base."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.api.stream_safe import composed
+from kb.client.client import EngineClient
 from kb.folders.timed_reads import ask_folder
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.file_selection import LEFT_OUT, FileSelection, select_files
 from kb_cli.sync.remote_files import fetch_extracted
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
 
 OTHER_SPELLING: Final = "another file here has the same name in another Unicode spelling; rename one of them"
 
@@ -47,11 +43,7 @@ class Folder:
     is_watched: bool = False
 
     def check(self) -> None:
-        """Check that the folder exists.
-
-        Raises:
-            UsageError: it does not exist, is a file, or does not respond.
-        """
+        """Check that the folder exists."""
         try:
             is_file, is_there = ask_folder(self.path, lambda path: (path.is_file(), path.is_dir()))
         except OSError:
@@ -77,11 +69,9 @@ class Folder:
         return selection, name_twins([item for item in items if item.source_path not in left_out])
 
     def place(self, source_path: str) -> str:
-        """Return a source path relative to the folder."""
         return source_path.removeprefix(self.prefix)
 
     def source_path(self, path: Path) -> str:
-        """Return the source path of a file below the folder."""
         return self.prefix + composed(path.relative_to(self.path).as_posix())
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import getnode, uuid4
 
 from kb.api.errors import FolderTaken
+from kb.client.client import EngineClient
 from kb.folders.deletions import parsed
 from kb.folders.disk_view import ABSENT, describe_mounts
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.last_search import state_folder
 
 if TYPE_CHECKING:
-    from kb.client.client import EngineClient
     from kb_cli.sync.folder import Folder
 
 FILE: Final = "machine-id"
@@ -120,7 +120,7 @@ def is_from_here(known: dict[str, Any], machine: str) -> bool:
     is_same_home, is_same_name = bool(known["machine"] == machine), bool(known["host"] == host_name())
     if is_same_home == is_same_name:
         return is_same_home  # do not look at the disks of other folders: they may belong to anyone
-    return " " in known_device(known) and is_disk_here(known)
+    return " " in parsed(known["mounts"]).get("", "") and is_disk_here(known)
 
 
 def is_disk_here(known: dict[str, Any]) -> bool:
@@ -132,17 +132,11 @@ def is_disk_here(known: dict[str, Any]) -> bool:
     return now.get("") == parsed(known["mounts"]).get("")
 
 
-def known_device(known: dict[str, Any]) -> str:
-    """Return the mount point of a folder's disk, and its number if it had one."""
-    return parsed(known["mounts"]).get("", "")
-
-
 def host_name() -> str:
     return socket.gethostname() or "this machine"
 
 
 def taken(folder: Folder, path: str, host: str) -> UsageError:
-    """Return the error for a name that another folder has."""
     return UsageError(
         f"{folder.prefix.rstrip('/')} is already the name of {path} on {host}; two folders with one name would undo"
         " each other's changes. Give this folder another name (--as NAME), or the same name from now on (--take-over)."

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kb.api.stream_safe import composed
+from kb.client.client import EngineClient
 from kb.folders.timed_reads import ask
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.source_paths import absolute, to_source_path
+from kb_cli.runtime.files import absolute, to_source_path
 from kb_cli.sync.folder_claim import is_from_here, machine_id
 
 if TYPE_CHECKING:
-    from kb.client.client import EngineClient
     from kb_cli.sync.folder import Folder
 
 
@@ -63,24 +63,18 @@ async def named(client: EngineClient, folder: Folder) -> Folder:
 
 
 async def fetch_names(client: EngineClient) -> FolderNames:
-    """Fetch the known synced folders."""
     known, mine = await client.folders(), machine_id()
     here = [folder for folder in known["folders"] if is_from_here(folder, mine)]
     names = frozenset((Path(folder["path"]), folder["prefix"]) for folder in here)
-    return FolderNames(prefixes_here(here), frozenset(known["left_out"]), names)
-
-
-def prefixes_here(folders: list[dict[str, Any]]) -> dict[Path, str]:
-    """Return the prefix of each folder; if a folder has two names, the newer one."""
-    return {Path(folder["path"]): folder["prefix"] for folder in sorted(folders, key=lambda folder: str(folder["at"]))}
+    return FolderNames(
+        {Path(folder["path"]): folder["prefix"] for folder in sorted(here, key=lambda folder: str(folder["at"]))},
+        frozenset(known["left_out"]),
+        names,
+    )
 
 
 def chosen_prefix(name: str | None) -> str:
-    """Return the prefix for the name that the user chose; empty without a choice.
-
-    Raises:
-        UsageError: the name is blank.
-    """
+    """Return the prefix for the name that the user chose; empty without a choice."""
     if name is not None and not name.strip():
         raise UsageError("The name after --as is empty. Choose a name such as vault.")
     return as_prefix(composed(name.strip())) if name else ""

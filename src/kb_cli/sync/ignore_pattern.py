@@ -1,7 +1,5 @@
 """Match the patterns of a .kbignore in linear time, however many stars they have."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern

@@ -1,22 +1,17 @@
 """Detect renamed and moved files: their documents keep their ids, dates and tags."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from kb.api.errors import KbError
+from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes
+from kb_cli.sync.digests import DigestCache
+from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.remote_files import RemoteFile, wholes
 
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
-    from kb_cli.sync.digests import DigestCache
-    from kb_cli.sync.file_item import FileItem
-
-Moves = list[tuple["FileItem", str]]
+Moves = list[tuple[FileItem, str]]
 """Files, with the source paths of their documents."""
 
 
@@ -43,11 +38,7 @@ def find_moves(
 
 
 def find_chains(
-    items: Sequence[FileItem],
-    gone: Iterable[str],
-    moves: Moves,
-    remote: Mapping[str, RemoteFile],
-    digests: DigestCache,
+    items: Sequence[FileItem], gone: Iterable[str], moves: Moves, remote: Mapping[str, RemoteFile], digests: DigestCache
 ) -> Moves:
     """Return the moves of files to names of other files that also moved, up to a new name."""
     moved = {item.source_path for item, _ in moves}

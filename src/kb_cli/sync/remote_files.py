@@ -4,19 +4,15 @@ Nothing is cached here: each call queries the engine. The result is therefore co
 another machine, and after a document was deleted.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kb.api.job_errors import remedy_for
+from kb.client.client import EngineClient
 from kb_cli.runtime.engine_call import run_parallel
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
 
 MAX_SINGLE_QUERIES: Final = 50
 """Up to this many paths below a folder are queried one by one."""
@@ -45,7 +41,6 @@ class RemoteFile:
 
 
 async def fetch_files(client: EngineClient, source_paths: Iterable[str]) -> dict[str, RemoteFile]:
-    """Return the engine's files at these paths."""
     pending = await fetch_pending(client)
     files: dict[str, RemoteFile] = {}
 
@@ -57,7 +52,6 @@ async def fetch_files(client: EngineClient, source_paths: Iterable[str]) -> dict
 
 
 async def fetch_files_below(client: EngineClient, prefix: str) -> dict[str, RemoteFile]:
-    """Return the engine's files at all paths with this prefix."""
     pending = {path: file for path, file in (await fetch_pending(client)).items() if path.startswith(prefix)}
     files: dict[str, RemoteFile] = {}
     await collect(client.iter_documents(source_prefix=prefix), files)
@@ -94,7 +88,6 @@ def wholes(path: str) -> Iterator[str]:
 
 
 async def fetch_extracted(client: EngineClient) -> frozenset[str]:
-    """Return the suffixes that the engine's extractors read."""
     return frozenset((await client.status())["parser"]["extracts"])
 
 

@@ -1,20 +1,16 @@
 """Report the results of add and sync."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kb.folders.deletions import Withheld
 from kb_cli.runtime import output
 from kb_cli.runtime.error_wording import rephrase
 from kb_cli.sync.file_item import FileItem
-
-if TYPE_CHECKING:
-    from kb.folders.deletions import Withheld
-    from kb_cli.sync.file_selection import FileSelection
+from kb_cli.sync.file_selection import FileSelection
 
 ACTS: Final = ("added", "changed", "moved", "deleted")
 MANY_FAILURES: Final = 20
@@ -66,7 +62,6 @@ def print_result(result: SyncResult, *, json: bool) -> None:
 
 
 def print_plan(plan: SyncResult, *, json: bool) -> None:
-    """Print the changes that a round would make."""
     acts: dict[str, list[str]] = {act: [] for act in ACTS}
     for item in filter(is_done, plan.items):
         acts[item.act].append(f"{item.moved_from} -> {item.source_path}" if item.moved_from else item.source_path)
@@ -151,7 +146,6 @@ def summarize(items: Sequence[FileItem], selection: FileSelection, *, deleted: i
 
 
 def is_done(item: FileItem) -> bool:
-    """Return whether a file was processed without an error."""
     return item.is_news and not item.error
 
 

@@ -8,27 +8,25 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.api.errors import NotFound
+from kb.client.client import EngineClient
 from kb.folders.deletions import ITSELF, Judge, remembered
 from kb.folders.disk_view import DiskView, describe_mounts
 from kb.folders.timed_reads import forget_silent
 from kb_cli.runtime.engine_call import run_parallel
 from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.file_selection import FileSelection
+from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_claim import Claim, claim, look_up
 from kb_cli.sync.moves import find_moves, move_documents, plan_moves
 from kb_cli.sync.remote_files import RemoteFile, fetch_files_below, fetch_rejected, wholes
 from kb_cli.sync.report import SyncResult, unreadable_items
 from kb_cli.sync.upload import Uploader
 from kb_cli.sync.zip_archive import is_archive_name
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
-    from kb_cli.sync.digests import DigestCache
-    from kb_cli.sync.folder import Folder
 
 MAX_DELETIONS: Final = 4
 """Concurrent deletions."""
@@ -112,7 +110,6 @@ class Round:
         return {path: number for path, number in left.items() if self.folder.place(path) in here}
 
     def result(self) -> SyncResult:
-        """Return the result of the round, without deletions."""
         return SyncResult(self.selection, self.items + unreadable_items(self.selection))
 
     def devices(self, deleted: Iterable[str], emptied: Iterable[str]) -> str:
@@ -202,7 +199,6 @@ async def sync_folder(client: EngineClient, folder: Folder, digests: DigestCache
 
 
 async def plan_sync(client: EngineClient, folder: Folder, digests: DigestCache) -> SyncResult:
-    """Return the result that a round would have."""
     this = await Round.begin(client, folder, digests)
     items, remote = this.items, this.remote
     if this.refusal:

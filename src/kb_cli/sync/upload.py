@@ -1,27 +1,23 @@
 """Upload files, a few at a time: skip files that the engine has, and continue if one fails."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar, cast
+from typing import BinaryIO, Final, TypeVar, cast
 
 from kb.api.errors import KbError
+from kb.client.client import EngineClient
 from kb.client.transport import BodyUnreadable
 from kb.folders.timed_reads import TimedReader, ask, listening, open_file
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.engine_call import run_parallel
 from kb_cli.runtime.progress import progress_bar
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
-    from kb_cli.sync.digests import DigestCache
-    from kb_cli.sync.file_item import FileItem
-    from kb_cli.sync.remote_files import RemoteFile
+from kb_cli.sync.digests import DigestCache
+from kb_cli.sync.file_item import FileItem
+from kb_cli.sync.remote_files import RemoteFile
 
 T = TypeVar("T")
 
@@ -55,7 +51,6 @@ class Uploader:
     is_dry: bool = False
 
     async def upload_all(self, items: Sequence[FileItem]) -> None:
-        """Send the files that the engine does not have."""
         total = sum(file_size(Path(item.path)) for item in items)
         with progress_bar("sending", total, is_bytes=True, quiet=self.quiet) as advance:
             await run_parallel(lambda item: self.upload(item, advance), items, MAX_UPLOADS)
@@ -86,18 +81,14 @@ class Uploader:
                     title=self.title,
                 )
         except (OSError, BodyUnreadable) as error:
-            self._note_unread(item, error)
+            cause = error if isinstance(error, OSError) else error.__cause__
+            item.error, item.is_unread = (cause.strerror if isinstance(cause, OSError) else None) or str(error), True
         except UnicodeEncodeError:
             item.error = "its name is not UTF-8"
         except KbError as error:
             if exit_codes.exit_code_for(error) != exit_codes.REFUSED:
                 raise
             item.error = error.detail
-
-    def _note_unread(self, item: FileItem, error: OSError | BodyUnreadable) -> None:
-        """Record why a file cannot be read."""
-        cause = error if isinstance(error, OSError) else error.__cause__
-        item.error, item.is_unread = (cause.strerror if isinstance(cause, OSError) else None) or str(error), True
 
     async def _is_stored(self, item: FileItem) -> bool:
         remote = self.remote.get(item.source_path)

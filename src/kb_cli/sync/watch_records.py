@@ -1,7 +1,5 @@
 """The folders that this machine watches: one file per folder, so that two commands at once cannot lose one."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from kb_cli.sync.folder import Folder
 
 FOLDER: Final = "watched"
 ID_LENGTH: Final = 32
+_reported: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,6 @@ class WatchedFolder:
         return self.prefix.rstrip("/") or "/"
 
     def folder(self, *, is_sure: bool = False, is_watched: bool = True) -> Folder:
-        """Return the options of its syncs."""
         return Folder(
             *(Path(self.path), self.prefix, self.tags, self.exclude, self.delete),
             is_sure=is_sure,
@@ -73,7 +71,10 @@ def load_records() -> dict[str, WatchedFolder]:
         try:
             records[file.stem] = parse(file.stem, json.loads(file.read_text("utf-8")))
         except (OSError, ValueError, TypeError) as error:
-            report_unreadable(file, error)
+            line = f"{file}: kb cannot read this record of a watched folder: {error}"
+            if line not in _reported:
+                print_error(line)
+            _reported.add(line)
     return records
 
 
@@ -108,21 +109,9 @@ def save_record(record: WatchedFolder) -> None:
 
 
 def remove_record(record: WatchedFolder) -> None:
-    """Remove a record, and the lock of its rounds."""
     record_file(record.id).unlink(missing_ok=True)
     record.lock.unlink(missing_ok=True)
 
 
 def record_file(watch_id: str) -> Path:
-    """Return the file of a record."""
     return records_folder() / f"{watch_id}.json"
-
-
-_reported: set[str] = set()
-
-
-def report_unreadable(file: Path, error: Exception) -> None:
-    """Print once that a record cannot be read."""
-    if (line := f"{file}: kb cannot read this record of a watched folder: {error}") not in _reported:
-        _reported.add(line)
-        print_error(line)

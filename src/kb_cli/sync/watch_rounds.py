@@ -1,29 +1,25 @@
 """Sync a folder on each change."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 from uuid import uuid4
 
 from typer import TyperException
 
 from kb.api.errors import KbError, Unauthorized
+from kb.client.client import EngineClient
 from kb.folders.watching import watch
 from kb_cli.runtime.engine_call import explain_key
 from kb_cli.runtime.output import print_error
+from kb_cli.sync.digests import DigestCache
+from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_names import named
 from kb_cli.sync.report import SyncResult, print_changes, print_result
 from kb_cli.sync.round import sync_folder
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
-    from kb_cli.sync.digests import DigestCache
-    from kb_cli.sync.folder import Folder
 
 RETRY_SECONDS: Final = 5
 FULL_SECONDS: Final = 600.0
@@ -53,7 +49,6 @@ class Printer:
     async def on_begin(self) -> None: ...
 
     async def on_result(self, result: SyncResult, folder: Folder) -> None:
-        """Print any changes."""
         result = self._without_known(result)
         if self._is_first:
             print_result(result, json=False)
@@ -62,7 +57,6 @@ class Printer:
         self._is_first = False
 
     async def on_failure(self, reason: str) -> None:
-        """Print why a round did not run."""
         if reason not in self._printed:
             print_error(reason)
         self._printed = {reason}

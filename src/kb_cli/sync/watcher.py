@@ -1,7 +1,5 @@
 """Watch the folders of this machine, each in a thread of its own: a missing disk must not block the others."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys
@@ -11,22 +9,20 @@ from contextlib import asynccontextmanager, suppress
 from contextvars import copy_context
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kb.api.errors import KbError, Unauthorized
+from kb.client.client import EngineClient
 from kb_cli.runtime.engine_call import explain_key, make_client
 from kb_cli.runtime.error_wording import rephrase
 from kb_cli.runtime.last_search import state_folder
 from kb_cli.runtime.output import print_error, print_line
 from kb_cli.sync.digests import DigestCache
+from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_claim import machine_id
 from kb_cli.sync.report import SyncResult, is_done, summarize
 from kb_cli.sync.watch_records import WatchedFolder, load_records
 from kb_cli.sync.watch_rounds import RETRY_SECONDS, Follower
-
-if TYPE_CHECKING:
-    from kb.client.client import EngineClient
-    from kb_cli.sync.folder import Folder
 
 LOOK_SECONDS: Final = 2.0
 """How often the records and the engine's requests are read."""
@@ -210,7 +206,10 @@ class Watcher:
         try:
             known = await self._fetch_known(client, records)
         except KbError as error:  # the folders go on, and say so themselves
-            self._say_problem(explain_key() if isinstance(error, Unauthorized) else error.detail)
+            reason = explain_key() if isinstance(error, Unauthorized) else error.detail
+            if reason != self._problem:
+                print_error(f"{reason} kb keeps trying.")
+            self._problem = reason
             return
         self._problem = ""
         for id_ in self._threads.keys() - known.keys():
@@ -227,12 +226,6 @@ class Watcher:
         syncing = {id_: id_ in self._threads and self._threads[id_].is_syncing for id_ in records}
         known = await client.note_running(machine_id(), syncing)
         return {watch["id"]: watch["asked_at"] for watch in known["watches"]}
-
-    def _say_problem(self, reason: str) -> None:
-        """Print once why the engine does not answer."""
-        if reason != self._problem:
-            print_error(f"{reason} kb keeps trying.")
-        self._problem = reason
 
 
 @asynccontextmanager

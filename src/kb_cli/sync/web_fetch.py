@@ -71,11 +71,7 @@ class Fetched(NamedTuple):
 
 @contextmanager
 def fetch(address: str, *, whole: bool = False) -> Iterator[Fetched]:
-    """Fetch an address; for a page only its main part, unless `whole` is set.
-
-    Raises:
-        LocalError: the download fails, is too large or takes too long.
-    """
+    """Fetch an address; for a page only its main part, unless `whole` is set."""
     import httpx2
 
     headers = {"User-Agent": f"kb/{__version__}", "Accept": "text/html,*/*;q=0.8"}
@@ -102,11 +98,7 @@ def fetch(address: str, *, whole: bool = False) -> Iterator[Fetched]:
 
 
 def download(answer: Response, content: BinaryIO) -> None:
-    """Write the body of a response to a file.
-
-    Raises:
-        LocalError: it is too large or takes too long.
-    """
+    """Write the body of a response to a file."""
     deadline = time.monotonic() + TOTAL_SECONDS
     for block in answer.iter_bytes():
         content.write(block)

@@ -1,7 +1,5 @@
 """Unpack archives of notes, such as Notion exports; their files are added like ordinary files."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import zipfile
@@ -30,7 +28,6 @@ def is_archive(path: Path) -> bool:
 
 
 def is_archive_name(path: PurePath) -> bool:
-    """Return whether a path has the name of an archive."""
     return path.suffix.lower() == SUFFIX
 
 
@@ -56,9 +53,6 @@ def unpacked(archive: Path, exclude: Sequence[str], code_page: str | None = None
         archive: the archive.
         exclude: patterns of files to skip.
         code_page: the encoding of names without a declared one; guessed if omitted.
-
-    Raises:
-        UsageError: the archive is damaged, encrypted or too large.
     """
     with tempfile.TemporaryDirectory(prefix="kb-zip-") as scratch:
         folder = Path(scratch)
@@ -88,11 +82,7 @@ class _Budget:
         self._files, self._bytes = MAX_FILES, MAX_BYTES
 
     def take(self, entries: Sequence[zipfile.ZipInfo]) -> None:
-        """Subtract the files and their sizes.
-
-        Raises:
-            UsageError: the budget is exceeded.
-        """
+        """Subtract the files and their sizes."""
         self._files -= len(entries)
         self._bytes -= sum(entry.file_size for entry in entries)
         if self._files < 0 or self._bytes < 0:
@@ -133,7 +123,11 @@ def _numbered(path: Path, first: int = 1) -> Iterator[Path]:
 def _unpack(archive: Path, folder: Path, room: _Budget, places: _Places, code_page: str | None) -> set[str]:
     """Unpack an archive; return the code page guessed for its names, if any."""
     with zipfile.ZipFile(archive) as content:
-        entries = [member for member in content.infolist() if not (member.is_dir() or is_ignore_file(member.filename))]
+        entries = [
+            member
+            for member in content.infolist()
+            if not (member.is_dir() or (_inner_path(member.filename).name in IGNORE_FILES))
+        ]
         room.take(entries)
         names, guessed = entry_names(entries, code_page)
         for entry, name in zip(entries, names, strict=True):
@@ -141,11 +135,6 @@ def _unpack(archive: Path, folder: Path, room: _Budget, places: _Places, code_pa
                 with content.open(entry) as packed, target.open("wb") as file:
                     shutil.copyfileobj(packed, file)
     return {guessed} if guessed else set()
-
-
-def is_ignore_file(name: str) -> bool:
-    """Return whether a file is an ignore file. kb skips these, because the owner chose the contents of an archive."""
-    return _inner_path(name).name in IGNORE_FILES
 
 
 def _inner_path(name: str) -> PurePosixPath:

@@ -43,7 +43,9 @@ def entry_names(entries: Sequence[zipfile.ZipInfo], code_page: str | None) -> tu
         entries: the entries of one archive.
         code_page: the encoding of names without a declared one; guessed if omitted.
     """
-    raw = [None if entry.flag_bits & _IS_UTF8 else _raw(entry) for entry in entries]
+    raw = [
+        None if entry.flag_bits & _IS_UTF8 else entry.orig_filename.encode(AS_STORED, "replace") for entry in entries
+    ]
     stated = [
         None if name_bytes is None else _stated(entry, name_bytes)
         for entry, name_bytes in zip(entries, raw, strict=True)
@@ -86,10 +88,6 @@ def _is_western(names: Iterable[bytes], page: str) -> bool:
         return False
     marks = {character for text in texts for character in text if not character.isascii()}
     return marks <= _EVERYDAY and not any(map(_UNLIKELY.search, texts))
-
-
-def _raw(entry: zipfile.ZipInfo) -> bytes:
-    return entry.orig_filename.encode(AS_STORED, "replace")
 
 
 def _stated(entry: zipfile.ZipInfo, raw: bytes) -> str | None:

@@ -499,6 +499,7 @@ class DocumentTools:
         Use it if a search finds less than expected. For single jobs, use kb_jobs.
         """
         status = await self._engine.status(top_tags=MAX_TAGS)
+        status.pop("doc_types", None)
         status["tags"] = {shorten_names(tag["tag"], 60): tag["documents"] for tag in status.pop("top_tags")}
         return tool_result({"notice": NOTICE, **status})
 

@@ -7,7 +7,6 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
 
-from kb.api.doc_types import DOC_TYPES
 from kb.client.client import JSON, EngineClient
 from kb_mcp.tools.path_hints import documents_called, nearest_paths, same_path
 from kb_mcp.tools.rendering import named, quoted
@@ -40,7 +39,7 @@ async def retried(
     counts = await _counts(engine)
     fixed, said = _with_tags_meant(filters, counts)
     if not _found(reply):
-        if (given := filters.get("doc_type")) and (meant := same_type(given)) != given:
+        if (given := filters.get("doc_type")) and (meant := await same_type(engine, given)) != given:
             fixed["doc_type"] = meant
             said.append(f"No type {quoted(given, 60)} exists; kb used {quoted(meant, 60)}.")
         if (prefix := filters.get("source_prefix")) and (meant := await same_path(engine, prefix)) != prefix:
@@ -114,10 +113,10 @@ def same_tag(tag: str, tags: Iterable[str]) -> str:
     return next((other for other in tags if _folded(other) == _folded(tag)), tag)
 
 
-def same_type(doc_type: str) -> str:
+async def same_type(engine: EngineClient, doc_type: str) -> str:
     name = doc_type.casefold().strip(" .")
     name = SUFFIX_TYPES.get(name, name)
-    return name if name in DOC_TYPES else doc_type
+    return name if name in (await engine.status()).get("doc_types", ()) else doc_type
 
 
 def _folded(tag: str) -> str:

@@ -19,8 +19,8 @@ from fastmcp.tools import ToolResult
 from pydantic import AfterValidator, Field
 from starlette.concurrency import run_in_threadpool
 
-from kb.api.doc_types import UNREADABLE
 from kb.api.errors import Invalid, KbError
+from kb.api.file_types import UNREADABLE
 from kb.client.client import EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kb_cli.commands.mcp import CLIENTS, Client
+from kb_cli.agents.clients import Client, load_clients
 from kb_cli.runtime.config import DEFAULT_ENGINE_URL, MCP_PATH
 from kb_cli.runtime.files import program
 from tests.docs.reference import markdown
@@ -18,7 +18,7 @@ LANGUAGES = {"{": "json", "[": "toml"}
 
 def page() -> str:
     """Return a section for each client."""
-    return markdown.page("# MCP clients", INTRO, *map(part, CLIENTS.values()))
+    return markdown.page("# MCP clients", INTRO, *map(part, load_clients().values()))
 
 
 def part(client: Client) -> str:

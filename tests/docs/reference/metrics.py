@@ -10,7 +10,7 @@ from opentelemetry.trace import NoOpTracer
 from prometheus_client import CollectorRegistry
 
 from kb.asgi.request import request_seconds
-from kb.maintenance.gauges import Gauges
+from kb.gauges import Gauges
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import Instruments

@@ -25,7 +25,6 @@ def begins_message(data: bytes) -> bool:
 
 
 def is_mailbox(data: bytes) -> bool:
-    """Return whether data contains several messages."""
     return len(list(islice(_SEPARATOR.finditer(data), 2))) > 1
 
 

@@ -64,7 +64,6 @@ def is_stream(ole: OleFileIO, name: str) -> bool:
 
 
 def is_encrypted_workbook(ole: OleFileIO) -> bool:
-    """Whether the container's workbook needs a password."""
     name = next((name for name in WORKBOOKS if is_stream(ole, name)), None)
     if name is None or ole.get_size(name) > ole.fp.getbuffer().nbytes:  # a false size makes reading slow
         return False

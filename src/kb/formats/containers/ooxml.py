@@ -52,7 +52,6 @@ class Package(Archive):
             return None
 
     def main_part(self) -> str:
-        """Return the name of the part with the document itself."""
         for name in self.related("", "officeDocument"):
             return name
         raise Unreadable("the document is damaged: its main part is missing")

@@ -7,7 +7,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -43,7 +42,6 @@ def local_name(element: etree._Element) -> str:
 
 
 def attribute(element: etree._Element | None, name: str) -> str | None:
-    """Return the element's attribute with that local name."""
     if element is None:
         return None
     return next((value for key, value in element.items() if key.rpartition("}")[2] == name), None)
@@ -73,11 +71,9 @@ class Archive:
         self._pictures = set[str]()
 
     def size(self, name: str) -> int:
-        """Return the size of an existing part in bytes."""
         return self._zip.getinfo(name).file_size
 
     def read(self, name: str) -> bytes | None:
-        """Return the bytes of a part, or None if it does not exist."""
         if name not in self.names:
             return None
         self._unpacked += self._zip.getinfo(name).file_size
@@ -117,13 +113,9 @@ class Archive:
         if not is_picture or name in self._pictures or self._zip.getinfo(name).file_size > MAX_PICTURE:
             return None
         self._pictures.add(name)
-        return partial(self._picture, name)
-
-    def _picture(self, name: str) -> bytes:
-        return self.read(name) or b""
+        return lambda: self.read(name) or b""
 
     def xml(self, name: str) -> etree._Element | None:
-        """Return the root of a part, or None if it does not exist."""
         data = self.read(name)
         if data is None:
             return None

@@ -138,23 +138,20 @@ def _write_lines(component: _Component, text: TextBuilder) -> None:
         if line := one_line(said):
             text.line(f"{name}: {line}")
     if described := component.first("DESCRIPTION", "X-WR-CALDESC"):
-        _write_description(described.text, text)
+        text.blank()
+        if _MARKUP.search(described.text):
+            write_fragment(described.text.replace("\n", "<br>"), text, below=1)
+        else:
+            text.line(described.text.strip())
     elif described := component.first("X-ALT-DESC"):
         write_fragment(described.text, text, below=1)
-
-
-def _write_description(said: str, text: TextBuilder) -> None:
-    text.blank()
-    if _MARKUP.search(said):
-        write_fragment(said.replace("\n", "<br>"), text, below=1)
-    else:
-        text.line(said.strip())
 
 
 def _fields(component: _Component) -> Iterator[tuple[str, str]]:
     yield "When", _when(component)
     for name, label in _MOMENTS:
-        yield label, ", ".join(map(_moments, component.every(name)))
+        moments = ((line, value) for line in component.every(name) for value in line.value.split(","))
+        yield label, ", ".join(_period(line, value) for line, value in moments)
     yield "Repeats", ", ".join(_rule(line.value) for line in component.every("RRULE"))
     places = (line.text for name in ("LOCATION", "X-APPLE-STRUCTURED-LOCATION") for line in component.every(name))
     yield "Where", next((place for place in places if not place.startswith("geo:")), "")
@@ -186,10 +183,6 @@ def _when(component: _Component) -> str:
     if is_same and zone and end.endswith(f" ({zone}"):
         start = start.removesuffix(f" ({zone}")
     return f"{start} to {end}" if end and end != start else start
-
-
-def _moments(line: ContentLine) -> str:
-    return ", ".join(_period(line, value) for value in line.value.split(","))
 
 
 def _period(line: ContentLine, written: str) -> str:

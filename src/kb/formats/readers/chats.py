@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from kb.formats.readers.front_matter import INLINE_TAGS
-from kb.formats.text.batches import MAX_PARTS, batches, filename_from_title
+from kb.formats.text.batches import MAX_PARTS, batches, contents, filename_from_title, front_matter_lines
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.extracted import Attachment, Extracted
 
@@ -53,9 +53,7 @@ def _chats(export: object) -> Extracted | None:
     files = list(_exports(conversations) if len(conversations) > MAX_PARTS else map(_file, conversations))
     titles = [f"{_moment(conversation)[:10]} {_title(conversation)}".strip() for conversation in conversations]
     count = "1 conversation" if len(titles) == 1 else f"{len(titles)} conversations"
-    text = f"{count}\n\n" + "".join(f"{title}\n" for title in titles)
-    extracted = Extracted.of_text(clean(text), "Conversations")
-    return Extracted(extracted.title, extracted.text, extracted.sections, attachments=tuple(files))
+    return contents("Conversations", count, titles, files)
 
 
 def _is_conversation(value: object) -> bool:
@@ -79,7 +77,6 @@ def _exports(conversations: list[Conversation]) -> Iterator[Attachment]:
 def _file(conversation: Conversation) -> Attachment:
     """Return a conversation as Markdown, with a section for each turn."""
     fields = {"title": _title(conversation), "date": _moment(conversation), INLINE_TAGS: "false"}
-    matter = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items() if value)
     turns = "\n".join(
         f"## {turn.speaker}{f', {turn.time:%Y-%m-%d %H:%M}' if turn.time else ''}\n\n{_lowered(turn.text)}\n"
         for turn in _turns(conversation)
@@ -87,7 +84,7 @@ def _file(conversation: Conversation) -> Attachment:
     )
     name = filename_from_title(fields["title"])
     id_ = str(conversation.get("conversation_id") or conversation.get("id") or conversation.get("uuid") or "")
-    content = clean(f"---\n{matter}---\n\n{turns}")
+    content = clean(f"{front_matter_lines(fields)}\n{turns}")
     return Attachment(f"{name} {id_[:_ID_CHARS]}".strip() + ".md", content.encode("utf-8", "replace"))
 
 
@@ -100,7 +97,6 @@ def _title(conversation: Conversation) -> str:
 
 
 def _moment(conversation: Conversation) -> str:
-    """Return the start of a conversation in ISO 8601; empty if unknown."""
     time = _time(conversation.get("create_time") or conversation.get("created_at"))
     return time.astimezone(UTC).isoformat() if time else ""
 

@@ -93,7 +93,6 @@ def _name(card: Sequence[ContentLine]) -> str:
 
 
 def _full_name(card: Sequence[ContentLine]) -> str:
-    """Return a name composed of its parts."""
     parts = next((line.parts for line in card if line.name == "N"), [])
     family, given, middle, before, after = [*parts, "", "", "", "", ""][:5]
     return one_line(" ".join((before, given, middle, family, after)))

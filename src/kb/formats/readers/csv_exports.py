@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kb.formats.text.batches import MAX_NAME_CHARS, MAX_PARTS, NOT_IN_NAMES, batches
+from kb.formats.text.batches import MAX_NAME_CHARS, MAX_PARTS, NOT_IN_NAMES, batches, contents, front_matter_lines
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.extracted import Attachment, Extracted
 
@@ -45,10 +44,7 @@ _PROGRAMS: Final = (
             "Publisher": "",
             "DOI": "DOI: ",
             "ISBN": "ISBN: ",
-            "Url": "",
-            "Abstract Note": "",
-            "Notes": "",
-            "Extra": "",
+            **dict.fromkeys(("Url", "Abstract Note", "Notes", "Extra"), ""),
         },
     ),
 )
@@ -66,10 +62,8 @@ def read_references(content: str) -> Extracted | None:
     if not rows:
         return None
     titles = [one_line(clean(row.get(program.title, ""))) for row in rows]
-    text = clean(f"{len(rows)} {program.name.lower()}\n\n" + "".join(f"{title}\n" for title in titles))
-    extracted = Extracted.of_text(text, program.name)
     files = _exports(rows) if len(rows) > MAX_PARTS else (_file(program, row) for row in rows)
-    return Extracted(extracted.title, extracted.text, extracted.sections, attachments=tuple(files))
+    return contents(program.name, f"{len(rows)} {program.name.lower()}", titles, files)
 
 
 def _exports(rows: Sequence[Row]) -> Iterator[Attachment]:
@@ -87,10 +81,9 @@ def _file(program: _Program, row: Row) -> Attachment:
     title = one_line(clean(row.get(program.title, "")))
     tags = [tag.strip() for column in program.tags for tag in row.get(column, "").split(program.separator)]
     fields = {"title": title, "date": row.get(program.date, ""), "tags": [tag for tag in tags if tag]}
-    matter = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items() if value)
     body = "\n\n".join(
         before + row[name].strip() for name, before in program.shown.items() if row.get(name, "").strip()
     )
     name = one_line(NOT_IN_NAMES.sub(" ", f"{title[:MAX_NAME_CHARS]} {row.get(program.key, '')[-_KEY_CHARS:]}"))
-    text = f"---\n{matter}---\n# {title}\n\n{body}\n"
+    text = f"{front_matter_lines(fields)}# {title}\n\n{body}\n"
     return Attachment(f"{name}.md", text.encode("utf-8", "replace"))

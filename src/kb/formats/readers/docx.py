@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import Final, NamedTuple
 
 from lxml import etree
@@ -18,6 +17,7 @@ from kb.api.errors import Unreadable
 from kb.formats.containers.ooxml import Package
 from kb.formats.containers.zip import attribute, local_name, whole_number
 from kb.formats.detect import detect
+from kb.formats.readers import rtf
 from kb.formats.readers.drawing import write_drawn
 from kb.formats.readers.eml import bodies as mail_bodies
 from kb.formats.readers.html import decode_html, expanded, write_fragment
@@ -25,9 +25,8 @@ from kb.formats.readers.mail import write_body
 from kb.formats.readers.mht import files_of_page
 from kb.formats.readers.numbering import BULLET, Item, WordNumbering
 from kb.formats.readers.omml import linear
-from kb.formats.registry import reader_module
 from kb.formats.text.builder import TextBuilder
-from kb.formats.text.encoding import one_line
+from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Attachment, Extracted, Properties
 from kb.formats.text.headers_footers import write_margins
 from kb.formats.text.symbol_fonts import symbol
@@ -52,19 +51,12 @@ _HEADERS: Final = re.compile(rb"(?i)\s*(?:mime-version|content-[a-z-]+|from|subj
 
 
 def read(data: bytes) -> Extracted:
-    """Read a Word document.
-
-    Raises:
-        Unreadable: the package is damaged, encrypted or too large.
-    """
     text = TextBuilder()
     beside = _Beside()
     title, date = _write_body(data, text, beside)
     title = title or text.opening_title()
     for heading, notes in beside.notes.items():
-        text.heading(1, heading)
-        for note in notes:
-            text.line(f"- {note}")
+        text.listed(heading, notes)
     write_margins(text, beside.margins)
     return replace(text.build(title, date), attachments=tuple(beside.files))
 
@@ -177,7 +169,6 @@ def _style(style: etree._Element) -> _Style:
 
 
 def _list_reference(owner: etree._Element) -> tuple[str | None, str | None]:
-    """Return the list that a paragraph or a style names, and its level in the list."""
     numbers = owner.find("{*}pPr/{*}numPr")
     if numbers is None:
         return None, None
@@ -223,7 +214,6 @@ class _Writer:
                 self._chunk(child)
 
     def end_paragraph(self) -> None:
-        """Write the text that no paragraph continues."""
         carried, self._carried = self._carried.strip(), ""
         if carried:
             self._text.paragraph(carried)
@@ -280,7 +270,11 @@ class _Writer:
 
     def _table(self, table: etree._Element) -> None:
         self._text.blank()
-        is_layout = any(self._is_layout(cell) for cell in table.iter("{*}tc"))
+        is_layout = any(  # a cell contains a part of the document instead of a value
+            name in {"tbl", "altChunk"} or (name == "p" and self._styles.level(child) is not None)
+            for cell in table.iter("{*}tc")
+            for name, child in _children(cell)
+        )
         rows = (child for name, child in _children(table) if name == "tr")
         shown: list[etree._Element] = []
         for row in (row for row in rows if row.find("{*}trPr/{*}del") is None):
@@ -296,13 +290,6 @@ class _Writer:
             self._drawings(cell)
         self._text.blank()
 
-    def _is_layout(self, cell: etree._Element) -> bool:
-        """Return whether a cell contains a part of the document instead of a value."""
-        return any(
-            name in {"tbl", "altChunk"} or (name == "p" and self._styles.level(child) is not None)
-            for name, child in _children(cell)
-        )
-
     def _numbered(self, cell: etree._Element) -> Iterator[str]:
         """Yield the paragraphs of a cell with their numbers, which may be their only text."""
         for name, child in _children(cell):
@@ -315,7 +302,6 @@ class _Writer:
                 yield from _paragraphs(box)
 
     def _chunk(self, chunk: etree._Element) -> None:
-        """Write the file that is shown in place of an element."""
         relation = self._relations.get(attribute(chunk, "id") or "")
         self._text.blank()
         try:
@@ -343,7 +329,8 @@ class _Writer:
             finally:
                 self._beside.depth -= 1
         elif doc_type in {"rtf", "text"}:
-            for line in import_module(reader_module(doc_type, "")).read(data).text.strip("\n").split("\n"):
+            plain = rtf.read(data).text if doc_type == "rtf" else decode(data)
+            for line in plain.strip("\n").split("\n"):
                 self._text.line(line)
         else:
             raise Unreadable(_NO_CHUNK)

@@ -92,7 +92,6 @@ def _write_chart(root: etree._Element, text: TextBuilder, level: int) -> None:
 
 
 def chart_titles(root: etree._Element) -> list[str]:
-    """Return the titles of a chart and its axes."""
     titles = (*root.iterfind("{*}chart/{*}title"), *root.iterfind("{*}chart/{*}plotArea/*/{*}title"))
     return [*filter(None, (one_line(_title(title)) for title in titles))]
 

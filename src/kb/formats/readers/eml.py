@@ -71,11 +71,6 @@ POLICY: Final = compat32.clone(message_factory=_Message)
 
 
 def read(data: bytes) -> Extracted:
-    """Read a message.
-
-    Raises:
-        Unreadable: the message is encrypted.
-    """
     source = message_in(as_utf8(data)).lstrip(b"\xef\xbb\xbf\r\n")
     message = message_from_bytes(without_separator(source), policy=POLICY)
     if _is_encrypted(message):
@@ -94,14 +89,12 @@ def bodies(data: bytes) -> list[Body]:
 
 
 def header_text(message: Message, name: str) -> str:
-    """Return the values of the headers with this name."""
     values = (value for key, value in message.raw_items() if key.lower() == name.lower())
     # Bytes beyond ASCII, which many headers contain, appear as surrogates.
     return ", ".join(_decoded(_text(str(value).encode("utf-8", "surrogateescape"), None)) for value in values)
 
 
 def says_encrypted(message: Message) -> bool:
-    """Return whether the headers of a message mark it as encrypted."""
     kind = message.get_content_type()
     return kind in _ENCRYPTED_TYPES or (kind in _SMIME and "enveloped" in str(message.get_param("smime-type")).lower())
 
@@ -131,7 +124,6 @@ def _text(data: bytes, charset: str | None) -> str:
 
 
 def _collect(part: Message, mail: Mail) -> None:
-    """Add the content of `part` to the bodies or the attachments."""
     kind = part.get_content_type()
     if kind in _SMIME and (signed := signed_content(_payload(part))):
         _collect(message_from_bytes(signed, policy=POLICY), mail)
@@ -145,7 +137,7 @@ def _collect(part: Message, mail: Mail) -> None:
     elif (kind in _BODIES or part.get_content_maintype() == "multipart") and not _is_attached(part):
         body = _body(part)
         mail.bodies.append(body if body.kind == "html" else _without_uuencoded(body.text, mail))
-    elif _is_in_the_text(part):
+    elif part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment":
         shown_as = str(part.get("Content-ID") or part.get("Content-Location") or "")
         mail.shown.append(MailBody(shown_as, Attachment(part_filename(part), part_content(part)), kind))
     else:
@@ -166,13 +158,8 @@ def _unpack(part: Message, mail: Mail) -> None:
     mail.packed += packed.bodies
 
 
-def _is_elsewhere(part: Message) -> bool:
-    """Return whether a file was removed from the message, or never was in it, so that only a remark is left."""
-    return part.get_content_type() == "message/external-body" or any(part.get(name) for name in _TAKEN_OUT)
-
-
 def _attach(part: Message, mail: Mail) -> None:
-    if _is_elsewhere(part):
+    if part.get_content_type() == "message/external-body" or any(map(part.get, _TAKEN_OUT)):  # only a remark is left
         mail.textless.append(part_filename(part))
         mail.omitted["files"] += 1
         return
@@ -209,11 +196,6 @@ def _parts(message: Message) -> Iterator[Message]:
 
 def _is_attached(part: Message) -> bool:
     return part.get_content_disposition() == "attachment" or part.get_filename() is not None
-
-
-def _is_in_the_text(part: Message) -> bool:
-    """Return whether a part is a picture that a body may show."""
-    return part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment"
 
 
 def _without_uuencoded(text: str, mail: Mail) -> Body:

@@ -61,7 +61,6 @@ class _File:
 
     @property
     def words(self) -> str:
-        """Its replacement in the text."""
         return embedded_text(self.media_type, len(self.data)) if self.is_picture else f"[{self.name}]"
 
 
@@ -79,11 +78,6 @@ class _Note:
 
 
 def read(data: bytes) -> Extracted:
-    """Read an export.
-
-    Raises:
-        Unreadable: it contains no note, or is damaged.
-    """
     notes = list(_notes(as_utf8(data)))
     if not notes:
         raise Unreadable(_NO_TEXT)

@@ -25,11 +25,6 @@ _FIRST_PRINTED: Final = 1450
 
 
 def read(data: bytes) -> Extracted:
-    """Read a book.
-
-    Raises:
-        Unreadable: the book is damaged, or its chapters are encrypted (DRM).
-    """
     book = _Book(Archive(data))
     text = TextBuilder()
     damage: Unreadable | None = None
@@ -63,12 +58,20 @@ class _Book:
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
-        self._name = _package_name(archive)
+        container = archive.xml("META-INF/container.xml")
+        roots = container.iter("{*}rootfile") if container is not None else ()
+        self._name = next((root.get("full-path", "") for root in roots), "")
         package = archive.xml(self._name)
         if package is None:
             raise Unreadable("the book is damaged: its package document is missing")
         self._package = package
-        self._refuse_encrypted()
+        encryption = self.archive.xml("META-INF/encryption.xml")
+        references = encryption.iter("{*}CipherReference") if encryption is not None else ()
+        # Fonts are often obfuscated this way; pages are encrypted only to keep other programs from reading them.
+        if any(
+            reference.get("URI", "").lower().endswith((".xhtml", ".html", ".htm", ".xml")) for reference in references
+        ):
+            raise Unreadable("the book is encrypted (DRM): only the shop's own program can read it")
         items = package.iterfind("{*}manifest/{*}item")
         self._items = {item.get("id", ""): item for item in items}
         self.labels = self._labels()
@@ -78,7 +81,6 @@ class _Book:
         return meaningful("".join(title.itertext())) if title is not None else None
 
     def date(self) -> str | None:
-        """Return the publication date of the book, if it contains one."""
         dates = [date for date in self._package.iterfind("{*}metadata/{*}date") if attribute(date, "event") in _ISSUED]
         return first_date(*(date.text for date in dates), earliest=_FIRST_PRINTED)
 
@@ -93,17 +95,7 @@ class _Book:
     def _path(self, item: etree._Element) -> str:
         return _target(self._name, item.get("href", ""))
 
-    def _refuse_encrypted(self) -> None:
-        encryption = self.archive.xml("META-INF/encryption.xml")
-        references = encryption.iter("{*}CipherReference") if encryption is not None else ()
-        # Fonts are often obfuscated this way; pages are encrypted only to keep other programs from reading them.
-        if any(
-            reference.get("URI", "").lower().endswith((".xhtml", ".html", ".htm", ".xml")) for reference in references
-        ):
-            raise Unreadable("the book is encrypted (DRM): only the shop's own program can read it")
-
     def _labels(self) -> dict[str, str]:
-        """Return each chapter's name in the table of contents."""
         labels: dict[str, str] = {}
         for item in self._items.values():
             is_ncx = item.get("media-type") == "application/x-dtbncx+xml"
@@ -125,14 +117,7 @@ class _Book:
                 yield _target(name, element.get("href", "")), one_line("".join(element.itertext()))
 
 
-def _package_name(archive: Archive) -> str:
-    container = archive.xml("META-INF/container.xml")
-    roots = container.iter("{*}rootfile") if container is not None else ()
-    return next((root.get("full-path", "") for root in roots), "")
-
-
 def _target(name: str, reference: str) -> str:
-    """Return the part to which the part `name` refers."""
     path = unquote(reference.partition("#")[0])
     return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
 

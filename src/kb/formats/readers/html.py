@@ -79,11 +79,6 @@ _ZERO_WIDTH: Final = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\xad"))
 
 
 def read(data: bytes) -> Extracted:
-    """Read an HTML page or fragment.
-
-    Raises:
-        Unreadable: the page contains no text of its own, or exceeds the parser's limits.
-    """
     return read_markup(decode_html(data))
 
 
@@ -105,7 +100,8 @@ def read_markup(markup: str, frames: Sequence[str] = ()) -> Extracted:
 
 def decode_html(data: bytes) -> str:
     """Return the markup, decoded from its declared or detected encoding."""
-    return decode(data, _declared_encoding(data))
+    declared = _XML_ENCODING.search(data[:1024]) or _META_CHARSET.search(data[:4096])
+    return decode(data, declared[1].decode("ascii") if declared else None)
 
 
 def write_fragment(markup: str, text: TextBuilder, *, below: int) -> None:
@@ -121,14 +117,8 @@ def expanded(markup: str) -> str:
 
 
 def flat_text(markup: str) -> str:
-    """Return the readable text of a piece of HTML on one line."""
     root = _parsed(markup)
     return _flat(root) if root is not None else ""
-
-
-def _declared_encoding(data: bytes) -> str | None:
-    match = _XML_ENCODING.search(data[:1024]) or _META_CHARSET.search(data[:4096])
-    return match[1].decode("ascii") if match else None
 
 
 def _most_attributes(markup: str) -> int:
@@ -212,22 +202,19 @@ class _Writer:
 
     def _write_whole(self, element: etree._Element) -> bool:
         if element.tag in _HEADINGS:
-            return self._write_heading(element)
+            title = _flat(element)
+            if len(title) > LONGEST_HEADING:  # for example, all text after an unclosed heading
+                return False
+            self._flush()
+            if title:
+                self._text.heading(_HEADINGS[element.tag] + self._below, title)
+            return True
         if element.tag == "tr" and _is_data(element):
             self._flush()
             if any(values := [_flat(cell, with_links=True) for cell in element if not _is_unseen(cell)]):
                 self._text.line(" | ".join(values))
             return True
         return False
-
-    def _write_heading(self, element: etree._Element) -> bool:
-        title = _flat(element)
-        if len(title) > LONGEST_HEADING:  # for example, all text after an unclosed heading
-            return False
-        self._flush()
-        if title:
-            self._text.heading(_HEADINGS[element.tag] + self._below, title)
-        return True
 
     def _start(self, element: etree._Element) -> None:
         tag = element.tag
@@ -244,7 +231,6 @@ class _Writer:
         self._add(_lead(element))
 
     def _write_frame(self, markup: str) -> None:
-        """Write a page inside another."""
         root = _parsed(markup)
         if root is not None:
             self._flush()

@@ -6,5 +6,4 @@ from kb.formats.text.extracted import Extracted
 
 
 def read(_: bytes) -> Extracted:
-    """Return a document without text."""
     return Extracted(None, "", ())

@@ -22,7 +22,7 @@ def read(data: bytes) -> Extracted:
     source = decode(data)
     if chats := read_chats(source):
         return chats
-    text = _laid_out(source) if _is_hard_to_read(source) else source
+    text = _laid_out(source) if "\n" not in source.strip() or "\\u" in source else source
     return Extracted.of_text(clean(_ESCAPE.sub(_unescaped, text)))
 
 
@@ -32,10 +32,6 @@ def _unescaped(escape: re.Match[str]) -> str:
     if len(code) > 4:
         return str(json.loads(f'"{escape[0]}"'))
     return _SPACES.get(code, escape[0])
-
-
-def _is_hard_to_read(source: str) -> bool:
-    return "\n" not in source.strip() or "\\u" in source
 
 
 def _laid_out(source: str) -> str:

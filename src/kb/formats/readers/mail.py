@@ -42,8 +42,6 @@ _ADDRESS: Final = re.compile(r"(?i)[a-z]+:|[^<]*/")
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A part of a message's text."""
-
     kind: Literal["plain", "html"]
     text: str
 
@@ -52,7 +50,6 @@ class Body:
 
     @property
     def words(self) -> str:
-        """Its text without markup."""
         return flat_text(self.text) if self.kind == "html" else self.text
 
 
@@ -100,7 +97,6 @@ class Mail:
         self.omitted += other.omitted
 
     def attach(self, file: Attachment, media_type: str = "") -> None:
-        """Add a file, with the type that the message declares for it."""
         called = media_type if media_type != "application/octet-stream" else ""
         is_signature = file.filename.lower().endswith(_SIGNATURES)
         if not file.data or is_signature or is_media(file.data, called or guess_type(file.filename)[0] or ""):
@@ -175,7 +171,6 @@ def _write_header(name: str, value: str, text: TextBuilder) -> None:
 
 
 def write_body(body: Body, text: TextBuilder) -> None:
-    """Add a body of a message."""
     if body.kind == "html":
         write_fragment(expanded(body.text), text, below=0)
     else:

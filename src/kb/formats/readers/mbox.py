@@ -20,7 +20,6 @@ _NOT_IN_NAMES: Final = re.compile(r"[\\/:*?\"<>|\0-\x1f]+")
 
 
 def read(data: bytes) -> Extracted:
-    """Read a mailbox of several messages."""
     messages = split(as_utf8(data))
     text = TextBuilder()
     text.line(f"{len(messages)} messages")

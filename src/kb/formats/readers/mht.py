@@ -22,11 +22,6 @@ _SCRIPTS: Final = ("javascript", "ecmascript", "json", "xml", "font", "octet-str
 
 
 def read(data: bytes) -> Extracted:
-    """Read a saved page.
-
-    Raises:
-        Unreadable: it contains no page, or no text.
-    """
     message = message_from_bytes(as_utf8(data).lstrip(b"\xef\xbb\xbf\r\n"), policy=POLICY)
     parts = [part for part in message.walk() if not part.is_multipart()]
     pages = [part for part in parts if part.get_content_type() in _PAGES] or [

@@ -28,36 +28,26 @@ _PROTECTED: Final = "the message is protected by rights management: only people 
 
 
 def read(data: bytes) -> Extracted:
-    """Read a message.
-
-    Raises:
-        Unreadable: the file is damaged, or the message is encrypted.
-    """
     try:
         with open_ole(data) as ole:
             message = _Storage(ole, (), _children(ole))
-            _refuse_encrypted(message)
+            if says_encrypted(message_from_string(message.text(outlook.HEADERS), policy=POLICY)):
+                raise Unreadable(ENCRYPTED)
+            for attached in message.within(_ATTACHED):
+                if is_envelope(attached.binary(outlook.DATA)) and not outlook.body(message.text, message.binary):
+                    raise Unreadable(ENCRYPTED)
+                if _name(attached).lower() == "message.rpmsg":
+                    raise Unreadable(_PROTECTED)
             return render(_mail(message))
     except (OSError, RecursionError) as error:
         raise Unreadable(_DAMAGED) from error
 
 
 def _children(ole: olefile.OleFileIO) -> _Tree:
-    """Return the names in each folder of the file."""
     tree: _Tree = defaultdict(set)
     for *folder, name in ole.listdir(storages=True):
         tree[tuple(folder)].add(name)
     return tree
-
-
-def _refuse_encrypted(message: _Storage) -> None:
-    if says_encrypted(message_from_string(message.text(outlook.HEADERS), policy=POLICY)):
-        raise Unreadable(ENCRYPTED)
-    for attached in message.within(_ATTACHED):
-        if is_envelope(attached.binary(outlook.DATA)) and not outlook.body(message.text, message.binary):
-            raise Unreadable(ENCRYPTED)
-        if _name(attached).lower() == "message.rpmsg":
-            raise Unreadable(_PROTECTED)
 
 
 class _Storage:
@@ -68,7 +58,10 @@ class _Storage:
         self._path = path
         self._tree = tree
         self._children = tree[path]
-        self._fixed = self._fixed_properties()
+        stream = self._stream(_PROPERTIES) or b""
+        header = _header_size(self._path)
+        entries = (stream[at : at + 16] for at in range(header, len(stream) - 15, 16))
+        self._fixed = {int.from_bytes(entry[2:4], "little"): entry[8:] for entry in entries}
 
     def within(self, beginning: str) -> Iterator[_Storage]:
         """Yield the storages whose names have this prefix, in order."""
@@ -81,7 +74,6 @@ class _Storage:
         return next(filter(None, map(self._text, properties)), "")
 
     def binary(self, number: int) -> bytes:
-        """Return the bytes of a property; empty if it is missing."""
         return self._stream(f"__substg1.0_{number:04X}0102") or b""
 
     def time(self, *properties: int) -> str:
@@ -89,7 +81,6 @@ class _Storage:
         return next(filter(None, (outlook.moment_text(self._fixed.get(number, b"")) for number in properties)), "")
 
     def number(self, number: int) -> int:
-        """Return a whole-number property; 0 if it is missing."""
         return int.from_bytes(self._fixed.get(number, b"")[:4], "little")
 
     def _text(self, number: int) -> str:
@@ -111,13 +102,6 @@ class _Storage:
             return None
         data: bytes = self._ole.openstream([*self._path, name]).read()
         return data
-
-    def _fixed_properties(self) -> dict[int, bytes]:
-        """Return the properties of fixed length, which follow a header in one stream."""
-        stream = self._stream(_PROPERTIES) or b""
-        header = _header_size(self._path)
-        entries = (stream[at : at + 16] for at in range(header, len(stream) - 15, 16))
-        return {int.from_bytes(entry[2:4], "little"): entry[8:] for entry in entries}
 
 
 def _header_size(path: tuple[str, ...]) -> int:

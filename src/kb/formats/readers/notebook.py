@@ -27,11 +27,6 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 def read(data: bytes) -> Extracted:
-    """Read a notebook.
-
-    Raises:
-        Unreadable: it is not a notebook's JSON.
-    """
     notebook = _parsed(data)
     text, headings, start = [], list[Heading](), 0
     for is_prose, piece in _pieces(notebook):
@@ -62,7 +57,8 @@ def _title(notebook: dict[str, Any]) -> str | None:
 
 def _pieces(notebook: dict[str, Any]) -> Iterator[tuple[bool, str]]:
     """Yield the texts of the cells and of their outputs, each with whether it is Markdown."""
-    for cell in _cells(notebook):
+    sheets = [notebook, *_dicts(notebook.get("worksheets"))]  # notebooks of format 3 have their cells in worksheets
+    for cell in (cell for sheet in sheets for cell in _dicts(sheet.get("cells"))):
         kind = cell.get("cell_type")
         source = _joined(cell.get("source", cell.get("input")))
         if kind == "heading":  # notebooks of format 3
@@ -71,11 +67,6 @@ def _pieces(notebook: dict[str, Any]) -> Iterator[tuple[bool, str]]:
             yield kind == "markdown", source.strip("\n")
         for output in filter(None, map(_output, _dicts(cell.get("outputs")))):
             yield False, output
-
-
-def _cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
-    worksheets = _dicts(notebook.get("worksheets"))  # notebooks of format 3
-    return _dicts(notebook.get("cells")) + [cell for sheet in worksheets for cell in _dicts(sheet.get("cells"))]
 
 
 def _output(output: dict[str, Any]) -> str:

@@ -144,13 +144,11 @@ class WordNumbering:
             self._lists[number] = _List(shared[name], {**known[name], **own} if own else known[name], starts)
 
     def level_of_style(self, number: str, style: str) -> int:
-        """Return the list level of a paragraph style."""
         numbered = self._lists.get(number)
         levels = numbered.levels.items() if numbered else ()
         return next((depth - 1 for depth, level in levels if level.style == style), 0)
 
     def is_clause(self, item: Item) -> bool:
-        """Return whether others cite an item by its number, as in contracts."""
         numbered = self._lists.get(item.number)
         return numbered is not None and _is_clause(numbered.levels, item.level + 1)
 
@@ -233,8 +231,6 @@ def _is_on(element: etree._Element | None) -> bool:
 
 @dataclass(slots=True)
 class ListCount:
-    """The current numbers of an OpenDocument list."""
-
     style: str = ""
     values: dict[int, int] = field(default_factory=dict)
 
@@ -290,7 +286,6 @@ class OdfNumbering:
         return "" if level.way == _NO_NUMBER else _shown(self._headings.values, self._outline, level)
 
     def is_clause(self, style: str, depth: int) -> bool:
-        """Return whether others cite an item by its number, as in contracts."""
         return _is_clause(self._styles.get(style, {}), depth)
 
 

@@ -49,11 +49,6 @@ _SLIDE: Final = 1
 
 
 def read(data: bytes) -> Extracted:
-    """Read an OpenDocument file.
-
-    Raises:
-        Unreadable: the file is damaged or encrypted.
-    """
     archive = Archive(data)
     if b"manifest:encryption-data" in (archive.read("META-INF/manifest.xml") or b""):
         raise Unreadable("the document is encrypted: it needs a password to be read")
@@ -90,14 +85,12 @@ def properties(archive: Archive) -> Properties:
 
 
 def _title_styles(content: etree._Element) -> set[str]:
-    """Return the names of the paragraph styles for the document's title."""
     styles = content.iterfind("{*}automatic-styles/{*}style")
     derived = {attribute(style, "name") for style in styles if attribute(style, "parent-style-name") == "Title"}
     return {"Title", *filter(None, derived)}
 
 
 def margins(styles: etree._Element | None) -> Iterator[etree._Element]:
-    """Yield the visible headers and footers."""
     for part in styles.iterfind("{*}master-styles/{*}master-page/*") if styles is not None else ():
         if local_name(part).startswith(("header", "footer")) and attribute(part, "display") != "false":
             yield part
@@ -140,7 +133,6 @@ def text_lines(container: etree._Element) -> list[str]:
 
 
 def find_chart(archive: Archive, drawn: etree._Element) -> etree._Element | None:
-    """Return the chart in an object; None if it is not a chart."""
     root = _object(archive, drawn)
     return root.find("{*}body/{*}chart/{*}chart") if root is not None else None
 
@@ -184,9 +176,7 @@ def _slide(page: etree._Element, archive: Archive) -> TextBuilder:
             writer.blocks(frame)
             writer.text.blank()
     for notes in page.iterfind("{*}notes"):
-        paragraphs = [_inline(paragraph).strip() for paragraph in notes.iter("{*}p")]
-        if any(paragraphs):
-            writer.text.paragraph("Notes:\n" + "\n".join(filter(None, paragraphs)))
+        writer.text.speaker_notes(_inline(paragraph).strip() for paragraph in notes.iter("{*}p"))
     writer.notes()
     return writer.text
 
@@ -238,11 +228,7 @@ class _Writer:
     def notes(self) -> None:
         """Write the footnotes and comments under their own headings."""
         for kind in ("Footnotes", "Comments"):
-            notes = [note for of_kind, note in self._notes if of_kind == kind and note]
-            if notes:
-                self.text.heading(1, kind)
-            for note in notes:
-                self.text.line(f"- {note}")
+            self.text.listed(kind, (note for of_kind, note in self._notes if of_kind == kind))
 
     def _heading(self, heading: etree._Element, number: str | None = None) -> None:
         """Write a heading, with its list number if it is a list item."""

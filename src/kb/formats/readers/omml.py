@@ -14,7 +14,6 @@ _UNIT: Final = re.compile(r"\d[\d.,]*|.")
 
 
 def linear(element: etree._Element) -> str:
-    """Return the text of an equation or of a part of one."""
     name = local_name(element)
     if name == "t":
         return (element.text or "").replace(_FUNCTION_APPLICATION, " ")

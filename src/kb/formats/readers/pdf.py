@@ -116,7 +116,6 @@ def _iso(date: str) -> str:
 
 
 def _string(get: Callable[[], str]) -> str:
-    """Return a string of the document on one line; empty if it is malformed."""
     try:
         return one_line(clean(get()))
     except UnicodeDecodeError:

@@ -53,7 +53,6 @@ class Files:
         return {"files": self.left_out} if self.left_out else {}
 
     def _data(self, file: pypdfium2.PdfAttachment) -> bytes | None:
-        """Return the content of a file; None if it exceeds the limits."""
         if len(self.found) >= MAX_PARTS:
             return None
         size = ctypes.c_ulong()
@@ -64,7 +63,6 @@ class Files:
 
 
 def add_attached(document: pypdfium2.PdfDocument, files: Files) -> None:
-    """Add the files of the whole document."""
     count = max(0, document.count_attachments())
     for index in range(min(count, MAX_PARTS)):
         try:

@@ -41,8 +41,6 @@ _LIGATURES: Final = {code: normalize("NFKC", chr(code)) for code in range(0xFB00
 
 
 class Page(NamedTuple):
-    """The text of a page, the heading at its beginning, and whether it is a picture."""
-
     text: str
     heading: str | None = None
     is_scan: bool = False
@@ -67,7 +65,10 @@ def read_page(document: pypdfium2.PdfDocument, index: int, files: Files, *, with
 
 def _page(page: pypdfium2.PdfPage, box: TextBox, comments: list[str], *, with_heading: bool) -> Page:
     with closing(page.get_textpage()) as text:
-        shown = _visible_text(text, box)
+        # Two pages that were cut from one spread share a content stream.
+        rects = (TextBox(*text.get_rect(index)) for index in range(text.count_rects()))
+        is_whole = box.is_empty() or all(map(box.holds, rects))
+        shown = tidy(_in_lines(text) if is_whole else _cropped(text, box))
         heading = _heading(text, box) if with_heading else None
         written = "\n".join(filter(None, (shown, *(f"Comment: {comment}" for comment in comments))))
         return Page(written, heading, _is_scan(page, len(shown)))
@@ -130,13 +131,6 @@ class TextBox(NamedTuple):
     def centre(self) -> TextBox:
         x, y = (self.left + self.right) / 2, (self.bottom + self.top) / 2
         return TextBox(x, y, x, y)
-
-
-def _visible_text(text: pypdfium2.PdfTextPage, box: TextBox) -> str:
-    """Return the text within the page's box: two pages that were cut from one spread share a content stream."""
-    rects = (TextBox(*text.get_rect(index)) for index in range(text.count_rects()))
-    is_whole = box.is_empty() or all(map(box.holds, rects))
-    return tidy(_in_lines(text) if is_whole else _cropped(text, box))
 
 
 def _in_lines(text: pypdfium2.PdfTextPage) -> str:

@@ -65,7 +65,11 @@ def _draw(page: pypdfium2.PdfPage, passage: str, place: float) -> bytes:
     with closing(page.get_textpage()) as text:
         boxes = passage_boxes(text, passage, place)
     for box in boxes:
-        _mark(page, box)
+        rectangle = raw.FPDFPageObj_CreateNewRect(box.left, box.bottom, box.right - box.left, box.top - box.bottom)
+        raw.FPDFPageObj_SetFillColor(rectangle, *_COLOUR)
+        raw.FPDFPath_SetDrawMode(rectangle, raw.FPDF_FILLMODE_WINDING, 0)
+        raw.FPDFPageObj_SetBlendMode(rectangle, b"Multiply")
+        raw.FPDFPage_InsertObject(page, rectangle)
     with closing(page.render(scale=scale, rev_byteorder=True)) as bitmap:
         return _png(bitmap)
 
@@ -88,14 +92,6 @@ def picture_to_read(data: bytes, number: int) -> bytes:
                     return _png(bitmap)
         except (pypdfium2.PdfiumError, IndexError) as error:
             raise Unreadable(f"page {number} is damaged") from error
-
-
-def _mark(page: pypdfium2.PdfPage, box: TextBox) -> None:
-    rectangle = raw.FPDFPageObj_CreateNewRect(box.left, box.bottom, box.right - box.left, box.top - box.bottom)
-    raw.FPDFPageObj_SetFillColor(rectangle, *_COLOUR)
-    raw.FPDFPath_SetDrawMode(rectangle, raw.FPDF_FILLMODE_WINDING, 0)
-    raw.FPDFPageObj_SetBlendMode(rectangle, b"Multiply")
-    raw.FPDFPage_InsertObject(page, rectangle)
 
 
 def passage_boxes(text: pypdfium2.PdfTextPage, passage: str, place: float) -> list[TextBox]:

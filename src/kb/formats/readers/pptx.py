@@ -71,19 +71,15 @@ def _slide_names(package: Package, main: str) -> Iterator[str]:
 
 
 class _Templates:
-    """The layouts and masters of a presentation."""
-
     def __init__(self, package: Package) -> None:
         self._package = package
         self._masters: dict[str, str] = {}
         self._parts: dict[str, _Template] = {}
 
     def places(self, layout: str) -> _Places:
-        """Return the placeholders of a layout and its master."""
         return self._part(self._master(layout)).places | self._part(layout).places
 
     def words(self, layout: str) -> Iterator[str]:
-        """Yield the words on every slide of a layout."""
         yield from self._part(layout).words
         if self._part(layout).shows_master:
             yield from self._part(self._master(layout)).words
@@ -162,17 +158,14 @@ class _Slide:
             self._text.blank()
             for line in _lines(shape):
                 self._text.line(line)
-            self._picture(shape)
+            described = attribute(shape.find("{*}nvPicPr/{*}cNvPr"), "descr")
+            if description := meaningful(described):
+                self._text.line(description)
+            for blip in shape.iterfind("{*}blipFill/{*}blip"):
+                relation = self._targets.get(attribute(blip, "embed") or "")
+                self._text.picture(self._package.picture(relation.target) if relation else None)
             self._frame(shape)
             self._text.blank()
-
-    def _picture(self, shape: etree._Element) -> None:
-        described = attribute(shape.find("{*}nvPicPr/{*}cNvPr"), "descr")
-        if description := meaningful(described):
-            self._text.line(description)
-        for blip in shape.iterfind("{*}blipFill/{*}blip"):
-            relation = self._targets.get(attribute(blip, "embed") or "")
-            self._text.picture(self._package.picture(relation.target) if relation else None)
 
     def _frame(self, frame: etree._Element) -> None:
         """Write the content of a graphic frame: a table, or a chart or diagram in a separate part."""
@@ -186,9 +179,7 @@ class _Slide:
     def _notes(self) -> None:
         for root in self._package.related_xml(self._name, "notesSlide"):
             bodies = [shape for shape in root.iter("{*}sp") if _placeholder(shape) not in _FURNITURE]
-            notes = [one_line(line) for body in bodies for line in paragraphs(body)]
-            if any(notes):
-                self._text.paragraph("Notes:\n" + "\n".join(filter(None, notes)))
+            self._text.speaker_notes(one_line(line) for body in bodies for line in paragraphs(body))
 
     def _comments(self) -> None:
         for root in self._package.related_xml(self._name, "comments"):
@@ -222,7 +213,6 @@ def _drawn(root: etree._Element | None) -> Iterator[etree._Element]:
 
 
 def _shapes(tree: etree._Element) -> Iterator[etree._Element]:
-    """Yield the shapes and groups of shapes directly in `tree`."""
     for child in tree:
         name = local_name(child)
         if name in {"AlternateContent", "Choice"}:

@@ -28,11 +28,6 @@ _FONT: Final = re.compile(r"\\f(\d{1,9})(?!\d)|\\fcharset(\d{1,9})")
 
 
 def read(data: bytes) -> Extracted:
-    """Read a rich text file.
-
-    Raises:
-        Unreadable: the file does not follow the format.
-    """
     source = data.decode("latin-1")
     text = TextBuilder()
     for line in decode_rtf(source).split("\n"):

@@ -40,7 +40,6 @@ class FormulaBudget:
 
     @classmethod
     def of(cls, archive: Archive) -> FormulaBudget:
-        """Return the budget for a file of this size."""
         return cls(min(cls.left, 2 * archive.length + (1 << 16)))
 
 
@@ -82,7 +81,6 @@ class SheetExtras:
             self.cells.setdefault(row, {})[column] = words
 
     def add_error_code(self, row: int, column: int, code: int) -> None:
-        """Add an error from its number in Excel's binary formats."""
         if code in _ERRORS and len(self.cells) < _MOST_ERRORS:
             self.add_error(row, column, _ERRORS[code])
 
@@ -93,12 +91,10 @@ class SheetExtras:
             self.cells.setdefault(row, {})[column] = shown
 
     def add_note(self, row: int, column: int, note: str) -> None:
-        """Add a note on a cell."""
         if words := one_line(note):
             self.notes.setdefault(row, []).append(f"Note on {cell_name(row, column)}: {words}")
 
     def rows(self) -> list[int]:
-        """Return the rows with any of these, in order."""
         return sorted({*self.cells, *self.notes})
 
     def omitted(self) -> Iterator[tuple[str, int]]:

@@ -42,13 +42,8 @@ def xls_extras(ole: OleFileIO) -> Iterator[tuple[str, SheetExtras]]:
             extras = _extras(data, start) if version == _BIFF8 else _extras_of_five(data, start)
             extras.formulas = _uncomputed(data, start)
             yield sheet, extras
-    yield "", SheetExtras(left_out=Counter(objects=_objects(ole)))
-
-
-def _objects(ole: OleFileIO) -> int:
-    """Return the number of objects of other programs in a workbook, each in its own folder."""
-    folders = {path[0] for path in ole.listdir(streams=False, storages=True)}
-    return sum(folder.startswith(_OBJECT_STORAGE) for folder in folders)
+    folders = {path[0] for path in ole.listdir(streams=False, storages=True)}  # each object of another program has one
+    yield "", SheetExtras(left_out=Counter(objects=sum(folder.startswith(_OBJECT_STORAGE) for folder in folders)))
 
 
 def _uncomputed(data: bytes, start: int) -> int:
@@ -77,7 +72,6 @@ def _records(data: bytes, place: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _sheets(data: bytes, version: int) -> Iterator[tuple[str, int]]:
-    """Yield the names of the sheets, each with its start."""
     for kind, content in _records(data, 0):
         if kind == _SHEET:
             (start,) = struct.unpack_from("<I", content)
@@ -137,7 +131,6 @@ def _extras_of_five(data: bytes, start: int) -> SheetExtras:
 
 
 def _add_error(kind: int, content: bytes, extras: SheetExtras) -> None:
-    """Add the error in a record, if it contains one."""
     code = None
     if kind in _FORMULAS and len(content) >= 14 and content[12:14] == b"\xff\xff" and content[6] == _IS_ERROR:
         code = content[8]

@@ -147,9 +147,14 @@ def _comments(package: Package, part: str) -> Iterator[tuple[str, str]]:
 
 
 def _add_drawn(package: Package, part: str, extras: SheetExtras) -> None:
-    """Add the words of the drawings on a sheet, and the files in it."""
     for drawing in package.related(part, "drawing"):
-        _add_drawing(package, drawing, extras)
+        root = package.side_xml(drawing)
+        for body in root.iter("{*}txBody") if root is not None else ():
+            extras.boxes += filter(None, map(one_line, paragraphs(body)))
+        for chart in package.related_xml(drawing, "chart"):
+            extras.boxes += chart_titles(chart)
+        for diagram in package.related_xml(drawing, "diagramData"):
+            extras.boxes += filter(None, map(one_line, paragraphs(diagram)))
     files, left_out = package.embedded(part)
     extras.files += files
     extras.left_out.update(left_out)
@@ -220,18 +225,7 @@ def _threads(package: Package, part: str, people: dict[str, str]) -> dict[str, l
     return threads
 
 
-def _add_drawing(package: Package, drawing: str, extras: SheetExtras) -> None:
-    root = package.side_xml(drawing)
-    for body in root.iter("{*}txBody") if root is not None else ():
-        extras.boxes += filter(None, map(one_line, paragraphs(body)))
-    for chart in package.related_xml(drawing, "chart"):
-        extras.boxes += chart_titles(chart)
-    for diagram in package.related_xml(drawing, "diagramData"):
-        extras.boxes += filter(None, map(one_line, paragraphs(diagram)))
-
-
 def _binary_extras(package: Package, main: str) -> Iterator[tuple[str, SheetExtras]]:
-    """Yield the sheets of the binary format."""
     names = dict(sheet_xlsb.sheet_names(package.read(main) or b""))
     people = dict(_people(package, main))
     for relation in package.relations(main):

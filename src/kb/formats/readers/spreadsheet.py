@@ -130,7 +130,6 @@ def _rows_beside(extra: SheetExtras, after: int, first: int) -> Iterator[Row]:
 
 
 def _with_beside(values: list[str], extra: SheetExtras, index: int, first: int) -> Row:
-    """Return a row with the contents of its cells that have no value, and with its notes."""
     for column, shown in sorted(extra.cells.get(index, {}).items()):
         place = column - first
         values += [""] * (place + 1 - len(values))
@@ -164,7 +163,6 @@ class _Merged:
 
 
 def _shown(value: Value) -> str:
-    """Return a value as people write it."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):
@@ -173,20 +171,11 @@ def _shown(value: Value) -> str:
         moment = (value + dt.timedelta(microseconds=500_000)).replace(microsecond=0)
         return moment.isoformat(" ").removesuffix(" 00:00:00")
     if isinstance(value, dt.timedelta):
-        return _duration(value)
-    if isinstance(value, str) and "\0" in value:
-        return _rejoined(value)
+        minutes, seconds = divmod(round(value.total_seconds()), 60)
+        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+    if isinstance(value, str) and "\0" in value:  # UTF-16 that was decoded as single characters
+        try:
+            return value.encode("latin-1").decode("utf-16-le")
+        except UnicodeError:
+            return value.replace("\0", "")
     return value.isoformat("seconds") if isinstance(value, dt.time) else str(value)
-
-
-def _rejoined(value: str) -> str:
-    """Return the correct form of a UTF-16 text whose bytes were decoded as single characters."""
-    try:
-        return value.encode("latin-1").decode("utf-16-le")
-    except UnicodeError:
-        return value.replace("\0", "")
-
-
-def _duration(value: dt.timedelta) -> str:
-    minutes, seconds = divmod(round(value.total_seconds()), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"

@@ -43,11 +43,6 @@ _MESSAGE: Final = bytes.fromhex("0703020000000000c000000000000046")
 
 
 def read(data: bytes) -> Extracted:
-    """Read a separate winmail.dat file.
-
-    Raises:
-        Unreadable: it is empty or damaged.
-    """
     mail = unpack(data)
     if not (mail.bodies or mail.attachments or mail.textless or mail.headers["Subject"]):
         raise Unreadable("the Outlook package (winmail.dat) is empty or damaged")
@@ -64,7 +59,13 @@ def unpack(data: bytes) -> Mail:
             item.more_files += len(item.files) >= MOST_FILES
             item.files[MOST_FILES - 1 :] = [_File()]
         if level == 2:
-            _read_of_file(item, name, value)
+            file = item.files[-1]
+            if name == _FILE_NAME:
+                file.name = value
+            elif name == _FILE_DATA:
+                file.data = value
+            elif name == _FILE_PROPERTIES:
+                file.properties.add(_properties(_Reader(value)))
     return _mail(item)
 
 
@@ -82,11 +83,9 @@ class _Properties:
     named: dict[int, _Value] = field(default_factory=dict)
 
     def text(self, encoding: str, *numbers: int) -> str:
-        """Return the first of the properties that is a non-empty text."""
         return next(filter(None, (_text(self.numbered.get(number), encoding) for number in numbers)), "")
 
     def binary(self, number: int) -> bytes:
-        """Return the bytes of a property; empty if it is missing."""
         value = self.numbered.get(number)
         return value.data if value else b""
 
@@ -112,8 +111,6 @@ class _File:
 
 @dataclass
 class _Item:
-    """A packed message, appointment or the like."""
-
     properties: _Properties = field(default_factory=_Properties)
     recipients: list[_Properties] = field(default_factory=list)
     fields: dict[int, bytes] = field(default_factory=dict)
@@ -126,7 +123,6 @@ class _Item:
         return f"cp{page or self.properties.number(*outlook.CODE_PAGES) or 1252}"
 
     def text(self, number: int) -> str:
-        """Return a text field."""
         return _text(_Value(_NARROW, self.fields.get(number, b"")), self.encoding)
 
 
@@ -155,16 +151,6 @@ def _read_of_message(item: _Item, name: int, value: bytes) -> None:
         item.fields.setdefault(name, value)
 
 
-def _read_of_file(item: _Item, name: int, value: bytes) -> None:
-    file = item.files[-1]
-    if name == _FILE_NAME:
-        file.name = value
-    elif name == _FILE_DATA:
-        file.data = value
-    elif name == _FILE_PROPERTIES:
-        file.properties.add(_properties(_Reader(value)))
-
-
 class _Reader:
     """Takes values off a list of properties; past its end, they are zeros."""
 
@@ -187,7 +173,6 @@ class _Reader:
 
 
 def _properties(reader: _Reader) -> _Properties:
-    """Return the next list of properties."""
     properties = _Properties()
     for _ in range(reader.number()):
         if reader.is_at_end:
@@ -282,7 +267,6 @@ def _date(data: bytes) -> str:
 
 
 def _appointment(item: _Item) -> Body:
-    """Return the time and place of an appointment."""
     named = item.properties.named
     starts, ends = (
         outlook.moment_text(named[number].data) if number in named else _date(item.fields.get(other, b""))

@@ -58,7 +58,6 @@ def _prose(root: etree._Element) -> Extracted:
 
 
 def _prose_lines(root: etree._Element) -> Iterator[tuple[int | None, str]]:
-    """Yield the lines of a text, and its titles with their depth."""
     inline, depth = list[str](), 0
     walker = etree.iterwalk(root, events=("start", "end"))
     for event, element in walker:

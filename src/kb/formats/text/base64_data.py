@@ -85,7 +85,6 @@ def size_text(count: int) -> str:
 
 
 def embedded_text(media_type: str, count: int) -> str:
-    """Return the placeholder for a file of `count` bytes."""
     kind = _NAMES.get(media_type.partition("/")[0], "file")
     return f"[{kind}: {media_type}, {size_text(count)}]"
 

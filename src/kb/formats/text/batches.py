@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Generic, NamedTuple, TypeVar
+
+from kb.formats.text.encoding import clean
+from kb.formats.text.extracted import Attachment, Extracted
 
 MAX_PARTS: Final = 100
 """The maximum number of files from one; a larger file is split into files of its kind, which become documents."""
@@ -34,13 +39,23 @@ def batches(items: Sequence[Item]) -> Iterator[Batch[Item]]:
         yield Batch(start + 1, start + size, items[start : start + size])
 
 
+def contents(title: str, count: str, names: Iterable[str], files: Iterable[Attachment]) -> Extracted:
+    """Return a document that lists the documents in a file, which are its attachments."""
+    listed = Extracted.of_text(clean(f"{count}\n\n" + "".join(f"{name}\n" for name in names)), title)
+    return replace(listed, attachments=tuple(files))
+
+
+def front_matter_lines(fields: Mapping[str, object]) -> str:
+    """Return the fields that have a value as the front matter of a Markdown file."""
+    given = (f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items() if value)
+    return f"---\n{''.join(given)}---\n"
+
+
 def batch_name(batch: Batch[Item], suffix: str) -> str:
-    """Return the name of a batch's file."""
     return f"{batch.first:04}-{batch.first + len(batch.items) - 1:04}{suffix}"
 
 
 def is_batch(filename: str) -> bool:
-    """Return whether a file has the name of a batch."""
     return _BATCH.fullmatch(filename) is not None
 
 

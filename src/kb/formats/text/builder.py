@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -109,7 +109,6 @@ class TextBuilder:
         self.blank()
 
     def heading(self, level: int, text: str) -> None:
-        """Add a heading, at which a section begins."""
         title = one_line(clean(text))
         if len(title) <= LONGEST_HEADING:
             self._closed = None
@@ -137,8 +136,18 @@ class TextBuilder:
         title = f"{number} {name[0] if name else ''}".strip()
         self.headed_rows(_BELOW_HEADINGS + depth, title, [f"{'  ' * depth}{number} {words}"])
 
+    def listed(self, heading: str, lines: Iterable[str]) -> None:
+        """Add the non-empty lines as a list under their own heading."""
+        for number, line in enumerate(filter(None, lines)):
+            if number == 0:
+                self.heading(1, heading)
+            self.line(f"- {line}")
+
+    def speaker_notes(self, lines: Iterable[str]) -> None:
+        if notes := "\n".join(filter(None, lines)):
+            self.paragraph(f"Notes:\n{notes}")
+
     def picture(self, read: Callable[[], bytes] | None, name: str = "") -> None:
-        """Add a picture; does nothing if `read` is None."""
         if read:
             self._pictures.append(Picture(self._length, None, name, read))
 
@@ -147,7 +156,6 @@ class TextBuilder:
         self._omitted[kind] += count
 
     def omit_all(self, counts: Mapping[str, int]) -> None:
-        """Count things that are not read, of several kinds."""
         self._omitted.update(counts)
 
     def opening_title(self) -> str | None:
@@ -157,7 +165,6 @@ class TextBuilder:
         return first.title if first and is_title else None
 
     def build(self, title: str | None = None, date: str | None = None) -> Extracted:
-        """Return the document so far."""
         text = "".join(self._pieces)
         sections = sections_under(text, self.headings)
         return Extracted(

@@ -37,12 +37,10 @@ class ContentLine(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The value as people read it."""
         return unescaped(self.value)
 
     @property
     def parts(self) -> list[str]:
-        """The parts of the value, which are separated by semicolons."""
         return [unescaped(part) for part in _SEMICOLON.split(self.value)]
 
     @property
@@ -92,7 +90,6 @@ def spoken_name(name: str) -> str:
 
 
 def unescaped(value: str) -> str:
-    """Return a value with its escapes resolved."""
     return _ESCAPE.sub(lambda match: "\n" if match[1] in "nN" else match[1], value)
 
 

@@ -28,8 +28,6 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file inside another, such as a message."""
-
     filename: str
     data: bytes
 
@@ -40,8 +38,6 @@ def attached_room(size: int) -> int:
 
 
 class Properties(NamedTuple):
-    """The title and the date in a document's properties."""
-
     title: str | None = None
     date: str | None = None
 

@@ -24,13 +24,10 @@ _PAGE_WORDS: Final = frozenset(
 
 def write_margins(text: TextBuilder, lines: Iterable[str]) -> None:
     """Add the lines of headers and footers under their own heading, each once, without page numbers."""
-    texts = [line for line in dict.fromkeys(map(one_line, lines)) if not _is_page_number(line)]
-    if texts:
-        text.heading(1, "Headers and footers")
-    for line in texts:
-        text.line(f"- {line}")
+    text.listed(
+        "Headers and footers", (line for line in dict.fromkeys(map(one_line, lines)) if not _is_page_number(line))
+    )
 
 
 def _is_page_number(line: str) -> bool:
-    words = _LETTERS.findall(line)
-    return all(word.casefold() in _PAGE_WORDS or _ROMAN.fullmatch(word) for word in words)
+    return all(word.casefold() in _PAGE_WORDS or _ROMAN.fullmatch(word) for word in _LETTERS.findall(line))

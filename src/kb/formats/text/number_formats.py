@@ -29,7 +29,6 @@ class NumberUnit(NamedTuple):
     is_share: bool
 
     def around(self, value: float) -> str:
-        """Return a number as people see it."""
         number = value * 100 if self.is_share else value
         digits = f"{Decimal(f'{abs(number):.15g}'):f}"
         return f"{'-' if number < 0 else ''}{self.before}{digits}{self.after}"

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 _MOST: Final = 32_767
@@ -23,19 +24,14 @@ _ONES: Final = (
     *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
 )
 _TENS: Final = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_ORDINALS: Final = {
-    "one": "first",
-    "two": "second",
-    "three": "third",
-    "five": "fifth",
-    "eight": "eighth",
-    "nine": "ninth",
-    "twelve": "twelfth",
-}
+_ORDINALS: Final = dict(
+    zip(
+        ("one", "two", "three", "five", "eight", "nine", "twelve"),
+        ("first", "second", "third", "fifth", "eighth", "ninth", "twelfth"),
+        strict=True,
+    )
+)
 _LATIN: Final = "abcdefghijklmnopqrstuvwxyz"
-_RUSSIAN: Final = "абвгдежзиклмнопрстуфхцчшщыэюя"
-_AIUEO: Final = "アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワヲン"
-_IROHA: Final = "イロハニホヘトチリヌルヲワカヨタレソツネナラムウヰノオクヤマケフコエテアサキユメミシヱヒモセスン"
 _CHINESE: Final = "〇一二三四五六七八九"
 _CHINESE_UNITS: Final = ((1000, "千"), (100, "百"), (10, "十"))
 
@@ -56,7 +52,6 @@ def base_letters(number: int) -> str:
 
 
 def roman(number: int) -> str:
-    """Return a number in lower-case Roman numerals."""
     numeral = ""
     for value, sign in _ROMAN:
         count, number = divmod(number, value)
@@ -103,24 +98,46 @@ def chinese(number: int) -> str:
     return numeral + (_CHINESE[rest] if rest or not number else "")
 
 
-def _repeated(signs: str) -> Callable[[int], str]:
-    return lambda number: letters(number, signs)
+def _counted(signs: Sequence[str], number: int) -> str:
+    return signs[number - 1] if 0 < number <= len(signs) else str(number)
 
 
-def _from(first: int, count: int, otherwise: Callable[[int], str] = str) -> Callable[[int], str]:
-    """Return a function that counts in Unicode's own characters for the numbers from one to `count`."""
-    return lambda number: chr(first + number - 1) if 0 < number <= count else otherwise(number)
+def _translated(digits: str, number: int) -> str:
+    return "".join(digits[int(digit)] for digit in str(number))
 
 
-def _digits(zero: str) -> Callable[[int], str]:
-    table = {ord("0") + digit: ord(zero) + digit for digit in range(10)}
-    return lambda number: str(number).translate(table)
-
-
-def _listed(signs: str) -> Callable[[int], str]:
-    return lambda number: signs[number - 1] if 0 < number <= len(signs) else str(number)
-
-
+_ALPHABETS: Final = {
+    "chicago": "*†‡§",
+    "russianLower": "абвгдежзиклмнопрстуфхцчшщыэюя",
+    "russianUpper": "АБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЫЭЮЯ",
+    "aiueoFullWidth": "アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワヲン",
+    "ganada": "가나다라마바사아자차카타파하",
+    "chosung": "ㄱㄴㄷㄹㅁㅂㅅㅇㅈㅊㅋㅌㅍㅎ",
+    "arabicAlpha": "أبتثجحخدذرزسشصضطظعغفقكلمنهوي",
+    "arabicAbjad": "أبجدهوزحطيكلمنسعفصقرشتثخذضظغ",
+    "hebrew2": "אבגדהוזחטיכלמנסעפצקרשת",
+    "thaiLetters": "กขคงจฉชซฌญฎฏฐฑฒณดตถทธนบปผฝพฟภมยรลวศษสหฬอฮ",
+}
+_SIGNS: Final = {
+    "decimalEnclosedCircle": "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳",
+    "decimalEnclosedCircleChinese": "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳",
+    "decimalEnclosedFullstop": "⒈⒉⒊⒋⒌⒍⒎⒏⒐⒑⒒⒓⒔⒕⒖⒗⒘⒙⒚⒛",
+    "decimalEnclosedParen": "⑴⑵⑶⑷⑸⑹⑺⑻⑼⑽⑾⑿⒀⒁⒂⒃⒄⒅⒆⒇",
+    "ideographEnclosedCircle": "㊀㊁㊂㊃㊄㊅㊆㊇㊈㊉",
+    "ideographTraditional": "甲乙丙丁戊己庚辛壬癸",
+    "ideographZodiac": "子丑寅卯辰巳午未申酉戌亥",
+}
+_DIGITS: Final = {
+    **dict.fromkeys(("decimalFullWidth", "decimalFullWidth2"), "０１２３４５６７８９"),
+    **dict.fromkeys(("ideographDigital", "japaneseDigitalTenThousand", "taiwaneseDigital"), _CHINESE),
+    "koreanDigital": "영일이삼사오육칠팔구",
+    "hindiNumbers": "०१२३४५६७८९",
+    "thaiNumbers": "๐๑๒๓๔๕๖๗๘๙",
+}
+_CHINESE_WAYS: Final = (
+    *("chineseCounting", "chineseCountingThousand", "japaneseCounting", "taiwaneseCounting"),
+    "taiwaneseCountingThousand",
+)
 FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
     "decimal": str,
     "decimalZero": lambda number: f"{number:02}",
@@ -134,38 +151,11 @@ FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
     "cardinalText": lambda number: cardinal_words(number).capitalize(),
     "ordinalText": lambda number: ordinal_words(number).capitalize(),
     "hex": lambda number: f"{number:X}",
-    "chicago": _repeated("*†‡§"),
     "numberInDash": lambda number: f"- {number} -",
-    "decimalEnclosedCircle": _from(0x2460, 20),
-    "decimalEnclosedCircleChinese": _from(0x2460, 20),
-    "decimalEnclosedFullstop": _from(0x2488, 20),
-    "decimalEnclosedParen": _from(0x2474, 20),
-    "decimalFullWidth": _digits("０"),
-    "decimalFullWidth2": _digits("０"),
-    "russianLower": _repeated(_RUSSIAN),
-    "russianUpper": _repeated(_RUSSIAN.upper()),
-    "chineseCounting": chinese,
-    "chineseCountingThousand": chinese,
-    "japaneseCounting": chinese,
-    "taiwaneseCounting": chinese,
-    "taiwaneseCountingThousand": chinese,
-    "ideographDigital": lambda number: "".join(_CHINESE[int(digit)] for digit in str(number)),
-    "japaneseDigitalTenThousand": lambda number: "".join(_CHINESE[int(digit)] for digit in str(number)),
-    "taiwaneseDigital": lambda number: "".join(_CHINESE[int(digit)] for digit in str(number)),
-    "ideographEnclosedCircle": _from(0x3280, 10),
-    "ideographTraditional": _listed("甲乙丙丁戊己庚辛壬癸"),
-    "ideographZodiac": _listed("子丑寅卯辰巳午未申酉戌亥"),
-    "aiueoFullWidth": _repeated(_AIUEO),
-    "irohaFullWidth": _repeated(_IROHA),
-    "ganada": _repeated("가나다라마바사아자차카타파하"),
-    "chosung": _repeated("ㄱㄴㄷㄹㅁㅂㅅㅇㅈㅊㅋㅌㅍㅎ"),
-    "koreanDigital": lambda number: "".join("영일이삼사오육칠팔구"[int(digit)] for digit in str(number)),
-    "arabicAlpha": _repeated("أبتثجحخدذرزسشصضطظعغفقكلمنهوي"),
-    "arabicAbjad": _repeated("أبجدهوزحطيكلمنسعفصقرشتثخذضظغ"),
-    "hebrew2": _repeated("אבגדהוזחטיכלמנסעפצקרשת"),
-    "hindiNumbers": _digits("०"),
-    "thaiNumbers": _digits("๐"),
-    "thaiLetters": _repeated("กขคงจฉชซฌญฎฏฐฑฒณดตถทธนบปผฝพฟภมยรลวศษสหฬอฮ"),
+    **{way: partial(letters, alphabet=signs) for way, signs in _ALPHABETS.items()},
+    **{way: partial(_counted, signs) for way, signs in _SIGNS.items()},
+    **{way: partial(_translated, digits) for way, digits in _DIGITS.items()},
+    **dict.fromkeys(_CHINESE_WAYS, chinese),
 }
 """The ways to write a number by their names in Office Open XML, and two from OpenDocument; others use digits."""
 

@@ -19,12 +19,10 @@ class Box(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """The vertical position of its middle."""
         return self.top + self.height / 2
 
 
 def around(boxes: Iterable[Box]) -> Box | None:
-    """Return the smallest box around several; None without boxes."""
     known = list(boxes)
     if not known:
         return None
@@ -57,7 +55,6 @@ class _ShapeRow(Generic[Shape]):
 
     @property
     def shapes(self) -> list[Shape]:
-        """The shapes from left to right."""
         return [shape for *_, shape in self._spans]
 
     def add(self, box: Box, index: int, shape: Shape) -> bool:

@@ -29,7 +29,6 @@ class Row(list[str]):
         self.notes = notes
 
     def after(self, margin: int) -> Row:
-        """Return the row without its first `margin` cells."""
         return Row(self[margin:], self.notes) if margin else self
 
 
@@ -66,7 +65,6 @@ class _TableWriter:
         self._waiting: list[Row] = []  # single cells, which may be the title of the next table
 
     def write(self, block: Iterator[Row]) -> None:
-        """Add rows without an empty row between them."""
         rows = list(islice(block, _HEAD))
         margin = min(next(index for index, cell in enumerate(row) if cell) for row in rows)
         head = [row.after(margin) for row in rows]
@@ -85,7 +83,6 @@ class _TableWriter:
             self._write_row(row.after(self._margin) if self._margin and not any(row[: self._margin]) else row)
 
     def write_notes(self, rows: Iterable[Row]) -> None:
-        """Add the notes on the cells of rows."""
         for note in chain.from_iterable(row.notes for row in rows):
             self._write_waiting()
             self._text.line(note)
@@ -121,7 +118,10 @@ class _TableWriter:
     def _write_row(self, row: Row) -> None:
         line = _line(row)
         if self._names and (self._is_wide or len(line) > _LONGEST_ROW):
-            pairs = _pairs(row, self._names)
+            named = [
+                (name[:_LONGEST_LABEL], cell) for name, cell in zip_longest(self._names, row, fillvalue="") if cell
+            ]
+            pairs = [(f"{name}: {cell}" if name else cell, cell) for name, cell in named]
             more = max(0.0, sum(len(pair) + len(_BAR) for pair, _ in pairs) - _MOST_GROWTH * len(line))
             names_all = more <= self._room
             self._room -= more if names_all else 0
@@ -130,12 +130,6 @@ class _TableWriter:
         else:
             self._text.line(line)
         self.write_notes([row])
-
-
-def _pairs(row: Row, names: Row) -> list[tuple[str, str]]:
-    """Return the values of a row, each with and without its column name."""
-    named = [(name[:_LONGEST_LABEL], cell) for name, cell in zip_longest(names, row, fillvalue="") if cell]
-    return [(f"{name}: {cell}" if name else cell, cell) for name, cell in named]
 
 
 def _labelled(row: Row, pairs: Sequence[tuple[str, str]], *, names_all: bool) -> Iterator[str]:
@@ -165,25 +159,16 @@ def _key(row: Row) -> str:
 
 def _header(head: list[Row], *, must_contrast: bool) -> _Header | None:
     """Return the header of a table: the first row as wide as the table, if it looks like names."""
-    width = _width(head)
+    *_, second, _ = [1, 1, *sorted(map(len, head))]  # a single row may be wider
+    width = second if len(head) > 2 else len(head[-1])
     for index, (cells, below) in enumerate(zip(head, [*head[1:], Row()], strict=True)):
         after = head[index + 2] if index + 2 < len(head) else Row()
         if width > 1 and (names := _grouped_names(cells, below, after)):
             return _Header(index, index + 2, names)
-        if _spans(cells, width):
+        if len(cells) > 1 and len(cells) * 4 >= width * 3 and len([*filter(None, cells)]) * 3 >= width * 2:
             is_header = _names_columns(cells) and (_contrasts(cells, below) or not must_contrast)
             return _Header(index, index + 1, cells) if is_header else None
     return None
-
-
-def _width(head: list[Row]) -> int:
-    """Return the number of columns of a table; a single row may be wider."""
-    *_, second, _ = [1, 1, *sorted(map(len, head))]
-    return second if len(head) > 2 else len(head[-1])
-
-
-def _spans(cells: Row, width: int) -> bool:
-    return len(cells) > 1 and len(cells) * 4 >= width * 3 and len([*filter(None, cells)]) * 3 >= width * 2
 
 
 def _names_columns(cells: Row) -> bool:

@@ -9,6 +9,9 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kb.api.date_parsing import own_day
 from kb.api.errors import ModelChanged
 from kb.api.fields import Sort
@@ -19,6 +22,7 @@ from kb.store.row_mapping import (
     Execute,
     counts,
     field_values,
+    listed_ids,
     map_chunk,
     map_chunk_place,
     map_document,
@@ -49,6 +53,9 @@ ALL: Final = 1 << 62
 
 WITHIN: Final = "AND EXISTS (SELECT 1 FROM documents WHERE documents.id = names.document_id AND {condition})"
 """Keeps the names to documents that a key may see."""
+
+WEIGHT: Final = 1_000_000_000_000
+"""The weight of a word in one name; a word in more of them weighs less."""
 
 AMONG: Final = "WHERE +document_id IN (SELECT id FROM documents WHERE {condition})"
 """Keeps the tags to such documents; with a plus, SQLite does not look up each of these for each of the tags."""
@@ -154,9 +161,14 @@ class Documents(ABC):
     def named(self, tokens: Collection[str], most: int, limit: int, within: Limit | None = None) -> list[Named]:
         condition, parameters = EVERY_DOCUMENT if within is None else self.conditions.admitted(Filter(limit=within))
         admitted_only = WITHIN.format(condition=condition) if within else ""
-        sql = self._statements("names")["select_named"].format(admitted_only=admitted_only)
-        values = (sorted({*tokens}), *parameters, most + 1, most, *parameters, limit, most)
-        return [Named(*row) for row in self._execute(sql, values)]
+        sql = self._statements("names")
+        postings = sql["select_name_postings"].format(admitted_only=admitted_only)
+        listed = self._execute(postings, (sorted({*tokens}), *parameters, most + 1)).fetchall()
+        few = [ids for (text,) in listed if (ids := listed_ids(text)).size <= most]
+        has = _with_rarest(few, limit)
+        rows = self._execute(sql["select_named"], {"ids": [*has]}).fetchall() if has else ()
+        names = {row[0]: row for row in rows}
+        return [Named(*names[each])._replace(lacks=len(few) - has[each]) for each in has if each in names]
 
     def write_names(self, limit: int) -> bool:
         """Write the names of at most `limit` changed documents; return whether more are left."""
@@ -422,3 +434,14 @@ def _columns(content: Content) -> dict[str, object]:
         "filename": content.filename or None,
         "omitted": counts(content.omitted),
     }
+
+
+def _with_rarest(postings: Sequence[NDArray[np.int64]], limit: int) -> dict[int, int]:
+    """Return at most `limit` documents, with the number of lists that each is in; short lists weigh most."""
+    if not any(ids.size for ids in postings):
+        return {}
+    sizes = np.array([ids.size for ids in postings])
+    documents, places = np.unique(np.concatenate(postings), return_inverse=True)
+    weights = np.bincount(places, np.repeat(WEIGHT // np.maximum(sizes, 1), sizes))
+    best = np.lexsort((documents, -weights))[:limit]
+    return dict(zip(documents[best].tolist(), np.bincount(places)[best].tolist(), strict=True))

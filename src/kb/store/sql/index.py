@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.store.row_mapping import Execute, map_hit, mapped
-from kb.store.rows import Hit
+from kb.store.row_mapping import Execute, map_hit, mapped, strings
+from kb.store.rows import Hit, WrittenText
 
 
 class Index:
@@ -32,3 +32,10 @@ class Index:
         rows = self._execute(self._sql["select_hits"], {"ids": [int(chunk_id) for chunk_id in chunk_ids]})
         hits = {hit.chunk_id: hit for hit in mapped(map_hit, rows)}
         return [hits[chunk_id] for chunk_id in chunk_ids]
+
+    def texts(self, chunk_ids: Sequence[int]) -> list[WrittenText]:
+        rows = self._execute(self._sql["select_written_texts"], {"ids": [int(chunk_id) for chunk_id in chunk_ids]})
+        texts = {
+            chunk_id: WrittenText(title, strings(heading), text) for chunk_id, title, heading, text in rows.fetchall()
+        }
+        return [texts[chunk_id] for chunk_id in chunk_ids]

@@ -22,19 +22,14 @@ DELETE FROM unnamed WHERE document_id $in_ids
 -- Delete the indexed names of documents.
 DELETE FROM names WHERE document_id $in_ids
 
+-- name: select_name_postings
+-- Select the documents with each of some words in their names, and one more of them than the most that count.
+WITH wanted AS ($tokens)
+SELECT (
+  SELECT $listed
+  FROM (SELECT document_id FROM names WHERE names.token = wanted.token {admitted_only} LIMIT ?) AS found
+) FROM wanted
+
 -- name: select_named
--- Select documents with some words in their names, rarest words first. Very frequent words do not count.
-WITH wanted AS ($tokens),
-  counted AS MATERIALIZED (
-    SELECT token, (
-      SELECT count(*) FROM (SELECT 1 FROM names WHERE names.token = wanted.token {admitted_only} LIMIT ?) AS counted_up_to
-    ) AS there
-    FROM wanted
-  ),
-  found AS (
-    SELECT document_id, sum(1000000000000 / there) AS weight, count(*) AS has
-    FROM counted $then_join names ON names.token = counted.token COLLATE $bytewise
-    WHERE there BETWEEN 1 AND ? {admitted_only} GROUP BY document_id ORDER BY weight DESC, document_id LIMIT ?
-  )
-SELECT $named, (SELECT count(*) FROM counted WHERE there <= ?) - has
-FROM found JOIN documents ON documents.id = document_id ORDER BY weight DESC, document_id
+-- Select documents with their names.
+SELECT $named FROM documents WHERE documents.id $in_ids

@@ -10,6 +10,13 @@ FROM chunks JOIN documents ON documents.id = chunks.document_id
 LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
 WHERE chunks.id $in_ids
 
+-- name: select_written_texts
+-- Select the title, the headings and the text of chunks.
+SELECT chunks.id, title, heading, text
+FROM chunks JOIN documents ON documents.id = chunks.document_id
+LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
+WHERE chunks.id $in_ids
+
 -- name: select_languages
 -- Select the languages of documents, each by a look-up after the one before.
 WITH RECURSIVE found (language) AS (

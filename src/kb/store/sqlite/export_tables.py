@@ -13,6 +13,7 @@ from kb.store.row_mapping import array
 from kb.store.sql.export_tables import ARRAYS, Transfer
 from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.statements import statements
+from kb.store.sqlite.vector_reader import SqliteVectorReader
 
 
 class SqliteTransfer(Transfer):
@@ -27,11 +28,5 @@ class SqliteTransfer(Transfer):
         return {column: array(value) if column in ARRAYS else value for column, value in super().stored(row).items()}
 
     def vectors(self, chunk_ids: Sequence[int]) -> NDArray[np.float32]:
-        vectors = np.zeros((len(chunk_ids), self._dimensions), np.float32)
-        if chunk_ids:  # carray refuses an empty array
-            lookup = VectorSchema.of(self._connection).sql("look_up")
-            rows = dict(self._execute(lookup, (apsw.carray(np.array(chunk_ids, np.int64)),)).fetchall())
-            for vector, chunk_id in zip(vectors, chunk_ids, strict=True):
-                if stored := rows.get(chunk_id):
-                    vector[:] = np.frombuffer(stored, "<f4")
-        return vectors
+        reader = SqliteVectorReader(self._connection, VectorSchema.of(self._connection), self._dimensions)
+        return reader.vectors(np.array(chunk_ids, np.int64))

@@ -28,7 +28,7 @@ SHADOW: Final = re.compile(
 
 VECTORS: Final = re.compile(
     r"create virtual table chunks_vec using vec0"
-    r"\((\w+ integer primary key,)?\w+ float\[\d+\]( distance_metric=cosine)?\)"
+    r"\((\w+ integer primary key,)?\w+ float\[\d+\]( distance_metric=cosine)?(,chunk_size=8)?\)"
 )
 COLUMN: Final = re.compile(
     r"\w+( (integer|text|real|blob|timestamp|datetime|numeric|boolean|int|varchar))?"

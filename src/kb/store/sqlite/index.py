@@ -19,7 +19,7 @@ from kb.lexical.snapshot import Admitted, group_key
 from kb.lexical.speller import Speller
 from kb.lexical.stems import completed
 from kb.store.analyzer import Analyzer, FtsTokenizer
-from kb.store.row_mapping import Execute
+from kb.store.row_mapping import Execute, listed_ids
 from kb.store.rows import Filter
 from kb.store.sql.conditions import EVERY_DOCUMENT
 from kb.store.sql.index import Index
@@ -105,8 +105,11 @@ class SqliteSelection:
 
     def occurrences(self, words: Sequence[str], ids: NDArray[np.int64]) -> list[Occurrences | None]:
         """Return the occurrences of each word; also None for a word that only SQLite can search."""
+        if self._words is None:
+            return [None] * len(words)
+        rows, _ = self._words.snapshot.rows_of(ids)
         legs = [(word, self._leg_for((word,))) for word in words]
-        return [leg.occurrences(word, ids) if isinstance(leg, MemoryLeg) else None for word, leg in legs]
+        return [leg.occurrences(word, rows) if isinstance(leg, MemoryLeg) else None for word, leg in legs]
 
     def nearest(self, vector: NDArray[np.float32], limit: int, *, exact: bool = False) -> ScoredChunks:
         return self._snapshot.nearest(vector, limit, self._leg.among(self._snapshot.ids), exact=exact)
@@ -158,7 +161,7 @@ class SqliteSelection:
             lacking=tuple(text for text in lacking if text not in known),
         )
         queries = SqliteConditions(self._execute).id_queries(where)
-        groups = [(is_wanted, _ids(self._execute(sql, parameters).get)) for is_wanted, sql, parameters in queries]
+        groups = [(is_wanted, listed_ids(self._execute(sql, parameters).get)) for is_wanted, sql, parameters in queries]
         groups += [(True, known[text]) for text in holding if text in known]
         groups += [(False, known[text]) for text in lacking if text in known]
         return words.snapshot.admit(groups) if groups else None
@@ -195,9 +198,9 @@ class MemoryLeg:
         scores[present] = self.matches(words).scores(rows)
         return scores
 
-    def occurrences(self, word: str, ids: NDArray[np.int64]) -> Occurrences | None:
-        """Return the occurrences of a word in these chunks; all of them must be in the snapshot."""
-        return self.matches((word,)).occurrences(self._words.snapshot.rows_of(ids)[0])
+    def occurrences(self, word: str, rows: NDArray[np.int32]) -> Occurrences | None:
+        """Return the occurrences of a word in the chunks of these rows."""
+        return self.matches((word,)).occurrences(rows)
 
     def matches(self, words: Terms) -> Matches:
         """Return the chunks that have any of the words."""
@@ -262,9 +265,4 @@ def admitted_chunk_ids(execute: Execute, where: Filter) -> NDArray[np.int64] | N
         " CROSS JOIN chunks ON document_id = admitted",
         parameters,
     ).get
-    return np.sort(_ids(ids))
-
-
-def _ids(text: str | None) -> NDArray[np.int64]:
-    """Return the ids from a comma-separated text, which is faster to read than one row per id."""
-    return np.fromstring(text, np.int64, sep=",") if text else EMPTY_SCORES.ids
+    return np.sort(listed_ids(ids))

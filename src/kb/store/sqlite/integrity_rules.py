@@ -81,7 +81,7 @@ RULES: Final = (
             f"SELECT chunk_id FROM {_dangling(table, 'chunk_id', 'chunks')}",
             f"DELETE FROM {_dangling(table, 'chunk_id', 'chunks')}",
         )
-        for table in ("vector_codes", "vector_copies", "second_vectors", "second_codes")
+        for table in ("vector_codes", "second_vectors", "second_codes")
     ),
     Rule(
         "second vectors without a recorded model",
@@ -259,7 +259,7 @@ def quoted(name: str) -> str:
 
 
 def repair_codes(path: Path) -> None:
-    """Delete the codes and copies of vectors; the engine rebuilds them."""
+    """Delete the codes of vectors; the engine rebuilds them."""
     with closing(connect(path)) as connection, connection:
         drop_codes(connection)
 

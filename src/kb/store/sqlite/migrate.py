@@ -53,7 +53,7 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
     Raises:
         StoreError: a migration failed; the database keeps the version before it.
     """
-    for number, sql in steps(connection.pragma("user_version"), declared_dimensions(connection)):
+    for number, sql in steps(connection, declared_dimensions(connection)):
         logger.info("migrating to version %s", number)
         try:
             with write_transaction(connection):

@@ -35,7 +35,7 @@ COPIED = (
     " AND name NOT GLOB 'chunks_fts_*' AND name NOT GLOB 'chunks_vec_*' AND name NOT GLOB 'sqlite_*'"
 )
 # The engine rebuilds these tables from the vectors if they are empty.
-MADE_OF_VECTORS = {"vector_mean", "vector_codes", "vector_copies"}
+MADE_OF_VECTORS = {"vector_mean", "vector_codes"}
 
 DERIVED = "SELECT sql FROM old.sqlite_schema WHERE name IN ('chunks_fts', 'chunks_vec')"
 OTHERS = "SELECT sql FROM old.sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL ORDER BY type = 'trigger', rowid"

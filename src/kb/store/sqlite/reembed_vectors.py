@@ -7,20 +7,22 @@ both sets.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.store.row_mapping import listed_ids
 from kb.store.rows import VectorSpace
 from kb.store.sql.reembed_vectors import SecondVectors
 from kb.store.sqlite.schema import declare_vectors
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.vector_codes import CHECKSUM, MEAN, numbers, pack, unpack, unpacked_mean
+from kb.store.sqlite.vector_codes import CHECKSUM, MEAN, pack, unpack, unpacked_mean
 from kb.store.sqlite.vector_space import read_space, record_space, recount_precisions
-from kb.store.sqlite.vectors import Vectors
+from kb.store.sqlite.vectors import Vectors, scan
 from kb.vectors.quantize import Quantizer
 
 # Codes per transaction.
@@ -29,10 +31,8 @@ CODED: Final = 2048
 # The number of vectors from which the mean is computed.
 SAMPLE: Final = 8192
 
-BLOCK: Final = 1024
 TABLES: Final = ("second_space", "second_vectors", "second_mean", "second_codes")
 SWAPPED: Final = (
-    ("vector_copies", "second_vectors"),
     ("vector_codes", "second_codes"),
     ("vector_mean", "second_mean"),
 )
@@ -65,7 +65,7 @@ class SqliteSecondVectors(SecondVectors):
         if second is None or not self._vectors.exceeds(self._execute(statements("documents")["count_chunks"]).get):
             return False
         quantizer = self._quantizer(second.space.dimensions)
-        uncoded = numbers(self._execute(self._sql("select_uncoded"), (CODED,)).get)
+        uncoded = listed_ids(self._execute(self._sql("select_uncoded"), (CODED,)).get)
         ids, vectors = self._packed(uncoded, second.space.dimensions)
         codes = (code.tobytes() for code in quantizer.encode(ids, vectors))
         self._connection.executemany(self._sql("insert_code"), zip(ids.tolist(), codes, strict=True))
@@ -76,37 +76,42 @@ class SqliteSecondVectors(SecondVectors):
         if second is None or self._execute(self._sql("is_incomplete")).get or self.code():
             return False
         former = read_space(self._connection)
-        self._keep_current()
-        self._swap()
-        declare_vectors(self._connection, second.space.dimensions)
-        self._execute(self._sql("fill_vectors"), (4 * second.space.dimensions,))
-        if not self._execute("SELECT EXISTS (SELECT 1 FROM vector_mean)").get:
-            self._execute("DELETE FROM vector_copies")
+        with self._unchanged_triggers():
+            self._swap_codes()
+            self._swap_vectors(second.space.dimensions)
         record_space(self._connection, second.space)
         recount_precisions(self._connection, second.space.precision)
         self._record("kept", former)
         self.switched = second.space
         return True
 
-    def _keep_current(self) -> None:
-        """Write a copy of each vector in use, unless the copies exist."""
-        if self._execute("SELECT EXISTS (SELECT 1 FROM vector_mean)").get:
-            return
-        index = self._vectors.flat_index(self._connection)
-        for start in range(0, index.ids.size, BLOCK):
-            ids, vectors = index.ids[start : start + BLOCK], index.rows.data[start : start + BLOCK]
-            rows = zip(ids.tolist(), pack(ids, vectors), strict=True)
-            self._connection.executemany(statements("vectors")["insert_copy"], rows)
-
-    def _swap(self) -> None:
-        # Otherwise SQLite would write the new names into the triggers.
+    @contextmanager
+    def _unchanged_triggers(self) -> Iterator[None]:
+        """Let SQLite leave the names of renamed tables in triggers."""
         self._connection.pragma("legacy_alter_table", True)  # noqa: FBT003 - it has no keyword
         try:
-            for one, other in SWAPPED:
-                for before, after in ((one, "swapped"), (other, one), ("swapped", other)):
-                    self._execute(f"ALTER TABLE {before} RENAME TO {after}")
+            yield
         finally:
             self._connection.pragma("legacy_alter_table", False)  # noqa: FBT003 - it has no keyword
+
+    def _swap_vectors(self, dimensions: int) -> None:
+        declaration = self._execute(self._sql("select_declaration")).get
+        self._execute("ALTER TABLE second_vectors RENAME TO next_vectors")
+        self._execute(declaration)
+        for ids, vectors in scan(self._connection, self._vectors.era):
+            self.add(ids.tolist(), vectors)
+        declare_vectors(self._connection, dimensions)
+        self._execute(
+            "INSERT INTO chunks_vec (chunk_id, embedding) SELECT chunk_id, substr(vector, 1, ?) FROM next_vectors",
+            (4 * dimensions,),
+        )
+        self._execute("DELETE FROM next_vectors")  # as in `declare_vectors`
+        self._execute("DROP TABLE next_vectors")
+
+    def _swap_codes(self) -> None:
+        for one, other in SWAPPED:
+            for before, after in ((one, "swapped"), (other, one), ("swapped", other)):
+                self._execute(f"ALTER TABLE {before} RENAME TO {after}")
 
     def _quantizer(self, dimensions: int) -> Quantizer:
         """Return the quantizer of the second set; compute and record it if it is missing."""
@@ -114,7 +119,7 @@ class SqliteSecondVectors(SecondVectors):
             return Quantizer(mean)
         for table in ("second_mean", "second_codes"):
             self._execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
-        ids = np.sort(numbers(self._execute(self._sql("select_ids")).get))
+        ids = np.sort(listed_ids(self._execute(self._sql("select_ids")).get))
         sample = ids[np.linspace(0, ids.size - 1, min(SAMPLE, ids.size)).astype(np.intp)]
         _, vectors = self._packed(sample, dimensions)
         quantizer = Quantizer(vectors.mean(0))
@@ -129,7 +134,7 @@ class SqliteSecondVectors(SecondVectors):
         keys: Any
         blob: Any
         [(keys, blob)] = self._execute(self._sql("select_vectors"), (apsw.carray(ids), 4 * dimensions + CHECKSUM))
-        stored_ids = numbers(keys)
+        stored_ids = listed_ids(keys)
         vectors, _ = unpack(stored_ids, blob or b"", dimensions)
         return stored_ids, vectors
 

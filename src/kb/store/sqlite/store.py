@@ -172,8 +172,6 @@ class SqliteStore:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             self._readers.put(connection)
-            if self._vectors.is_damaged:
-                self._keeper.notice()
 
     view = read
 

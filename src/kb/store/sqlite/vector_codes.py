@@ -1,7 +1,7 @@
-"""A code of each vector and a copy that is faster to read, so that searches over many vectors are fast.
+"""A code of each vector, so that searches over many vectors are fast.
 
-Both come from `chunks_vec`, the source of truth, and are written in the same transaction. Each has a checksum:
-kb treats codes and copies that are truncated or changed on disk as missing and rebuilds them (`vector_keeper.py`).
+Codes come from `chunks_vec`, the source of truth, and are written in the same transaction. Each has a checksum:
+kb treats codes that are truncated or changed on disk as missing and rebuilds them (`vector_keeper.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.store.row_mapping import listed_ids
 from kb.store.sqlite.statements import statements
 from kb.vectors.quantize import Quantizer
 from kb.vectors.shared_rows import Rows, checksums
@@ -26,7 +27,7 @@ MEAN = np.zeros(1, np.int64)
 
 def chunk_ids(connection: apsw.Connection) -> NDArray[np.int64]:
     """Return the ids of all chunks, ascending."""
-    return np.sort(numbers(connection.execute(statements("vectors")["select_chunk_ids"]).get))
+    return np.sort(listed_ids(connection.execute(statements("vectors")["select_chunk_ids"]).get))
 
 
 def read_quantizer(connection: apsw.Connection, dimensions: int) -> Quantizer | None:
@@ -56,39 +57,36 @@ def begin_codes(connection: apsw.Connection, quantizer: Quantizer) -> None:
 
 
 def forget_quantizer(connection: apsw.Connection) -> None:
-    """Make the existing codes and copies obsolete."""
+    """Make the existing codes obsolete."""
     connection.execute(statements("vectors")["delete_mean"])
 
 
 def drop_some_codes(connection: apsw.Connection, limit: int) -> bool:
-    """Delete up to `limit` obsolete codes and as many copies; return whether any were deleted."""
+    """Delete up to `limit` obsolete codes; return whether any were deleted."""
     before = connection.total_changes()
-    for name in ("delete_some_codes", "delete_some_copies"):
-        connection.execute(statements("vectors")[name], (limit,))
+    connection.execute(statements("vectors")["delete_some_codes"], (limit,))
     return connection.total_changes() > before
 
 
 def has_codes(connection: apsw.Connection) -> bool:
-    """Return whether the database has readable codes or copies, even obsolete ones."""
+    """Return whether the database has readable codes, even obsolete ones."""
     with suppress(apsw.CorruptError):
         return bool(connection.execute(statements("vectors")["has_codes"]).get)
     return False
 
 
 def drop_codes(connection: apsw.Connection) -> None:
-    """Delete the quantizer, all codes and all copies."""
-    for name in ("delete_mean", "delete_codes", "delete_copies"):
+    """Delete the quantizer and all codes."""
+    for name in ("delete_mean", "delete_codes"):
         connection.execute(statements("vectors")[name])
 
 
 def write_codes(
     connection: apsw.Connection, quantizer: Quantizer, ids: NDArray[np.int64], vectors: NDArray[np.float32]
 ) -> None:
-    """Write codes and copies for chunks; the chunks must exist."""
-    sql, keys = statements("vectors"), ids.tolist()
+    """Write codes for chunks; the chunks must exist."""
     codes = (code.tobytes() for code in quantizer.encode(ids, vectors))
-    connection.executemany(sql["insert_code"], zip(keys, codes, strict=True))
-    connection.executemany(sql["insert_copy"], zip(keys, pack(ids, vectors), strict=True))
+    connection.executemany(statements("vectors")["insert_code"], zip(ids.tolist(), codes, strict=True))
 
 
 def read_codes(connection: apsw.Connection, quantizer: Quantizer) -> Rows:
@@ -102,38 +100,23 @@ def read_codes(connection: apsw.Connection, quantizer: Quantizer) -> Rows:
 
 
 def _blocks(connection: apsw.Connection, width: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint64]]]:
-    """Yield codes of the right length, by ascending id; nothing if copies are missing."""
-    last = -1 if connection.execute(statements("vectors")["has_copies"]).get else None
-    while last is not None:
+    """Yield codes of the right length, by ascending id."""
+    last = -1
+    while True:
         keys: Any
         blob: Any
         [(keys, blob)] = connection.execute(statements("vectors")["select_codes"], (last, 8 * width, BLOCK))
         if keys is None:
             return
-        block = numbers(keys)
+        block = listed_ids(keys)
         yield block, np.frombuffer(blob, np.uint64).reshape(-1, width)
         last = int(block[-1])
 
 
-def read_copies(
-    connection: apsw.Connection, ids: NDArray[np.int64], dimensions: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the chunks that have an intact copy, in the order of `ids`, and the copies."""
-    parameters = (apsw.carray(ids), 4 * dimensions + CHECKSUM)
-    keys: Any
-    blob: Any
-    try:
-        [(keys, blob)] = connection.execute(statements("vectors")["select_copies"], parameters)
-    except apsw.CorruptError:
-        keys = blob = None
-    stored_ids = numbers(keys)
-    vectors, intact = unpack(stored_ids, blob or b"", dimensions)
-    return (stored_ids, vectors) if intact.all() else (stored_ids[intact], vectors[intact])
-
-
 def existing(connection: apsw.Connection, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return a mask of the ids that belong to a chunk."""
-    return np.isin(ids, numbers(connection.execute(statements("vectors")["select_existing"], (apsw.carray(ids),)).get))
+    listed = connection.execute(statements("vectors")["select_existing"], (apsw.carray(ids),)).get
+    return np.isin(ids, listed_ids(listed))
 
 
 def _fill(rows: Rows, quantizer: Quantizer, ids: NDArray[np.int64], codes: NDArray[np.uint64]) -> None:
@@ -155,8 +138,3 @@ def unpack(ids: NDArray[np.int64], blob: bytes, dimensions: int) -> tuple[NDArra
     vectors, sums = np.ascontiguousarray(words[:, :dimensions]), np.ascontiguousarray(words[:, dimensions:])
     intact: NDArray[np.bool_] = checksums(ids, vectors) == sums.view(np.uint64).ravel()
     return vectors.view(np.float32), intact
-
-
-def numbers(text: str | None) -> NDArray[np.int64]:
-    """Return comma-separated ids as an array."""
-    return np.fromstring(text, np.int64, sep=",") if text else np.empty(0, np.int64)

@@ -64,9 +64,7 @@ class VectorKeeper:
 
     def _is_needed(self) -> bool:
         vectors = self._vectors
-        return not self._closing.is_set() and (
-            vectors.must_drop_codes or vectors.must_be_coded or vectors.must_be_flat or vectors.is_damaged
-        )
+        return not self._closing.is_set() and (vectors.must_drop_codes or vectors.must_be_coded or vectors.must_be_flat)
 
     def _work(self) -> None:
         try:
@@ -84,12 +82,8 @@ class VectorKeeper:
             self._drop()
         elif self._vectors.must_be_flat:
             self._flatten()
-        elif self._vectors.must_be_coded:
-            self._code()
         else:
-            damaged = self._vectors.take_damaged()
-            if quantizer := self._vectors.quantizer:
-                self._write(quantizer, damaged)
+            self._code()
 
     def _flatten(self) -> None:
         with self._store.write() as tx:
@@ -133,7 +127,7 @@ class VectorKeeper:
         with self._store.read() as tx:
             ids = chunk_ids(tx.connection)
             sample = ids[np.linspace(0, ids.size - 1, min(SAMPLE, ids.size)).astype(np.intp)]
-            quantizer = Quantizer(mean(self._vectors.reader(tx.connection).originals(sample)))
+            quantizer = Quantizer(mean(self._vectors.reader(tx.connection).vectors(sample)))
         try:
             with self._store.write() as tx:
                 if self._vectors.era is not era:
@@ -152,7 +146,7 @@ class VectorKeeper:
                 return
             batch = ids[start : start + BATCH]
             with self._store.read() as tx:
-                vectors = self._vectors.reader(tx.connection).originals(batch)
+                vectors = self._vectors.reader(tx.connection).vectors(batch)
             with self._store.write() as tx:
                 if self._vectors.quantizer is not quantizer:
                     return

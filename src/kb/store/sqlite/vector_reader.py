@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from kb.store.sqlite.schema import VectorSchema
-from kb.store.sqlite.vector_codes import chunk_ids, read_copies
+from kb.store.sqlite.statements import statements
+from kb.store.sqlite.vector_codes import chunk_ids
 from kb.vectors.flat_index import usable
 from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
+
+BLOCKS: Final = "chunks_vec_vector_chunks00"
+"""The table in which vec0 keeps blocks of vectors. Reading them directly takes less time than through `chunks_vec`."""
+
+Place = tuple[int | None, int]
+"""The block of a vector, and its number in it; the block is None if the vector is missing."""
+
+DAMAGE: Final = (apsw.CorruptError, apsw.SQLError, ValueError)
+"""The errors of a page that cannot be read, a missing block and a short one."""
 
 # The maximum number of results of sqlite-vec.
 MAX_NEAREST = 4096
@@ -28,9 +38,9 @@ class SqliteVectorReader:
 
     Args:
         connection: a connection in a transaction.
-        table: the columns of `chunks_vec`, the source of truth.
+        table: the columns of `chunks_vec`.
         dimensions: the number of dimensions of a vector.
-        report: receives the ids of chunks without an intact copy.
+        report: is called if vectors cannot be read.
     """
 
     def __init__(
@@ -38,7 +48,7 @@ class SqliteVectorReader:
         connection: apsw.Connection,
         table: VectorSchema,
         dimensions: int,
-        report: Callable[[NDArray[np.int64]], None] = lambda _: None,
+        report: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._connection = connection
         self._table = table
@@ -46,28 +56,36 @@ class SqliteVectorReader:
         self._report = report
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        if not ids.size:  # carray refuses an empty array
-            return np.empty((0, self._dimensions), np.float32)
-        stored_ids, copies = read_copies(self._connection, ids, self._dimensions)
-        if stored_ids.size == ids.size:
-            return usable(copies)
-        missing = np.setdiff1d(ids, stored_ids, assume_unique=True)
-        self._report(missing)
-        vectors = np.empty((ids.size, self._dimensions), np.float32)
-        vectors[np.searchsorted(ids, stored_ids)] = usable(copies)
-        vectors[np.searchsorted(ids, missing)] = self.originals(missing)
-        return vectors
-
-    def originals(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors like `vectors`, but from the source of truth, which takes longer."""
         vectors = np.zeros((ids.size, self._dimensions), np.float32)
-        if not ids.size:  # carray refuses an empty array
-            return vectors
-        rows: list[Any] = self._connection.execute(self._table.sql("look_up"), (apsw.carray(ids),)).fetchall()
-        stored_ids = np.fromiter((chunk_id for chunk_id, _ in rows), np.int64, len(rows))
-        flat = np.frombuffer(b"".join(blob for _, blob in rows), np.float32)
-        vectors[np.searchsorted(ids, stored_ids)] = flat.reshape(-1, self._dimensions)
+        if ids.size:  # carray refuses an empty array
+            places: Any = self._connection.execute(statements("chunks_vec")["find"], (apsw.carray(ids),)).fetchall()
+            self._read(places, vectors)
         return usable(vectors)
+
+    def _read(self, places: Sequence[Place], vectors: NDArray[np.float32]) -> None:
+        """Read the vectors at these places; a missing or unreadable one stays zero."""
+        buffer, size = vectors.data.cast("B"), vectors[0].nbytes
+        blob: apsw.Blob | None = None
+        opened = None
+        for row, (block, number) in enumerate(places):
+            if block is None:
+                continue
+            try:
+                if blob is None:
+                    blob = self._connection.blob_open("main", BLOCKS, "vectors", block, False)  # noqa: FBT003 - it has no keyword
+                elif block != opened:
+                    blob.reopen(block)
+                opened = block
+                blob.seek(number * size)
+                blob.read_into(buffer, row * size, size)
+            except DAMAGE as error:
+                vectors[row] = 0
+                self._report(error)
+                if blob:
+                    blob.close(True)  # noqa: FBT003 - it has no keyword
+                blob = None
+        if blob:
+            blob.close()
 
     def nearest(self, query: NDArray[np.float32], limit: int, ids: NDArray[np.int64] | None) -> ScoredChunks:
         # Ask for more than `limit`, because the older of two equal chunks must win and sqlite-vec returns either.

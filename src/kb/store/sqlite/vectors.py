@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -67,7 +67,7 @@ class Vectors:
     def __init__(self, connection: apsw.Connection, space: VectorSpace, flat_limit: int) -> None:
         self._lock = threading.Lock()
         self._flat_limit = flat_limit
-        self._damaged: set[int] = set()
+        self._is_damaged = False
         self._may_write_codes = True
         self.quantizer = read_quantizer(connection, space.dimensions)
         self.has_worthless_codes = self.quantizer is None and has_codes(connection)
@@ -113,11 +113,6 @@ class Vectors:
         """Whether the database has obsolete codes."""
         return self._may_write_codes and self.has_worthless_codes
 
-    @property
-    def is_damaged(self) -> bool:
-        """Whether some chunks have no intact copy of their vector."""
-        return bool(self._damaged)
-
     def give_up_codes(self, error: apsw.CorruptError) -> None:
         """Write no codes until the next start, because their part of the database is damaged."""
         self.quantizer = None
@@ -127,12 +122,6 @@ class Vectors:
             " run 'kb doctor'; 'kb reindex' rebuilds the database",
             error,
         )
-
-    def take_damaged(self) -> NDArray[np.int64]:
-        """Return the ids of the chunks without an intact copy, ascending, and forget them."""
-        with self._lock:
-            ids, self._damaged = self._damaged, set()
-        return np.array(sorted(ids), np.int64)
 
     def seen_by(self, connection: apsw.Connection) -> VectorSnapshot:
         """Return the snapshot that the connection's transaction sees."""
@@ -164,7 +153,6 @@ class Vectors:
         with self._lock:
             self._quantizer_before, self.quantizer = self.quantizer, quantizer
             self._eras = [*self._eras[1 - KEPT :], era]
-            self._damaged = set()
             self._newest = era.first
             self._indexes[self._newest] = index
         return self._newest
@@ -213,23 +201,31 @@ class Vectors:
             self.give_up_codes(error)
             raise
 
-    def _report(self, ids: NDArray[np.int64]) -> None:
-        if self.quantizer:
-            with self._lock:
-                self._damaged.update(ids.tolist())
+    def _report(self, error: Exception) -> None:
+        if not self._is_damaged:
+            self._is_damaged = True
+            logger.warning(
+                "semantic searches miss some passages, because their vectors in the database are damaged (%s): run"
+                " 'kb doctor' while the engine is stopped",
+                error,
+            )
 
 
 def flat_index(connection: apsw.Connection, era: Era) -> FlatIndex:
     """Return all vectors that the connection's transaction sees; it must see this era."""
-    dimensions = era.space.dimensions
     ids = np.sort(np.array([chunk_id for (chunk_id,) in connection.execute(era.table.sql("select_ids"))], np.int64))
-    rows = Rows.of(ids, np.empty((ids.size, dimensions), np.float32)).with_room()
+    rows = Rows.of(ids, np.empty((ids.size, era.space.dimensions), np.float32)).with_room()
+    for block, vectors in scan(connection, era):
+        rows.data[np.searchsorted(ids, block)] = usable(vectors)
+    return FlatIndex(rows)
+
+
+def scan(connection: apsw.Connection, era: Era) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    """Yield all vectors that the connection's transaction sees, with their chunks, in any order, in blocks."""
     cursor = connection.execute(era.table.sql("scan"))
     while block := list(islice(cursor, BLOCK)):
-        places = np.searchsorted(ids, [chunk_id for chunk_id, _ in block])
         vectors = np.frombuffer(b"".join(vector for _, vector in block), np.float32)
-        rows.data[places] = usable(vectors.reshape(-1, dimensions))
-    return FlatIndex(rows)
+        yield np.array([chunk_id for chunk_id, _ in block], np.int64), vectors.reshape(-1, era.space.dimensions)
 
 
 def stored_index(connection: apsw.Connection) -> StoredIndex:

@@ -21,7 +21,9 @@ from kb.store.sqlite.foreign_objects import foreign_parts
 from kb.store.sqlite.integrity_rules import AHEAD, RULES, add_functions, missing_parts
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorSchema
 from kb.store.sqlite.statements import statements
-from kb.store.sqlite.vector_codes import CHECKSUM, read_codes, read_copies, read_quantizer
+from kb.store.sqlite.vector_codes import CHECKSUM, read_codes, read_quantizer
+from kb.store.sqlite.vector_reader import SqliteVectorReader
+from kb.vectors.quantize import Quantizer
 
 MISCUT = (
     "SELECT 1 FROM (SELECT 1 FROM chunks LEFT JOIN documents ON documents.id = document_id"
@@ -37,7 +39,7 @@ PENDING = (
 """The chunks whose vectors a job will make."""
 
 MASK = (1 << 64) - 1
-# Copies of vectors per read.
+# Vectors per read.
 PART = 4096
 
 # The tolerance for the length of a unit vector.
@@ -115,7 +117,7 @@ class Verification:
             ("keyword index", self._full_text, Remedy.REBUILD),
             ("vectors", self._vectors, Remedy.REBUILD),
             ("vector codes", self._codes, Remedy.CODES),
-            ("vector copies", self._copies, Remedy.CODES),
+            ("changed vectors", self._changed, Remedy.VECTORS),
             ("note texts", self._notes, Remedy.BACKUP),
             ("dates", self._clock, Remedy.NOTICE),
         )
@@ -208,24 +210,32 @@ class Verification:
         mean: bytes | None = self._connection.execute(statements("vectors")["select_mean"]).get
         if mean is None:
             return
-        dimensions = (len(mean) - CHECKSUM) // 4
-        quantizer = read_quantizer(self._connection, dimensions)
+        quantizer = self._quantizer()
         if quantizer is None:
             yield "the centre of the vector codes is damaged"
             return
         coded = _ids(self._connection, "vector_codes", "chunk_id")
-        copied = sorted(_ids(self._connection, "vector_copies", "chunk_id"))
         rows = read_codes(self._connection, quantizer)
         if damaged := len(coded & _ids(self._connection, "chunks", "id")) - int(rows.alive.sum()):
             yield f"{damaged} vector codes are damaged"
-        parts = (np.array(copied[start : start + PART], np.int64) for start in range(0, len(copied), PART))
-        if damaged := len(copied) - sum(read_copies(self._connection, ids, dimensions)[0].size for ids in parts):
-            yield f"{damaged} copies of vectors are damaged"
 
-    def _copies(self) -> Iterator[str]:
-        for chunk_id, raw, copy in self._rows(VectorSchema.of(self._connection).sql("select_with_copies")):
-            if copy is not None and copy[: len(raw)] != raw:
-                yield f"the copy of the vector of passage {chunk_id} differs from the vector"
+    def _changed(self) -> Iterator[str]:
+        """Yield the vectors of the right length that differ from their intact code."""
+        quantizer = self._quantizer()
+        if quantizer is None:
+            return
+        rows = read_codes(self._connection, quantizer)
+        ids, codes = rows.ids[rows.alive], rows.data[rows.alive]
+        reader = SqliteVectorReader(self._connection, VectorSchema.of(self._connection), quantizer.mean.size)
+        for start in range(0, ids.size, PART):
+            part, vectors = ids[start : start + PART], reader.vectors(ids[start : start + PART])
+            differ = ~quantizer.agree(codes[start : start + PART], vectors)
+            for chunk_id in part[differ & (np.abs(np.linalg.norm(vectors, axis=1) - 1) <= UNIT)]:
+                yield f"the vector of passage {chunk_id} differs from its code"
+
+    def _quantizer(self) -> Quantizer | None:
+        mean: bytes = self._connection.execute(statements("vectors")["select_mean"]).get or b""
+        return read_quantizer(self._connection, (len(mean) - CHECKSUM) // 4)
 
     def _notes(self) -> Iterator[str]:
         notes = "SELECT id, content_hash FROM documents WHERE doc_type = 'note'"

@@ -8,10 +8,6 @@ INSERT INTO names (document_id, token) SELECT * FROM unnest(CAST(:ids AS bigint[
 -- The words of an array.
 SELECT unnest(CAST(? AS text[])) AS token
 
--- name: then_join
--- Let the planner choose the side to begin on.
-JOIN
-
--- name: bytewise
--- Compare texts byte by byte.
-"C"
+-- name: listed
+-- Ids as a text.
+string_agg(CAST(document_id AS text), ',')

@@ -49,7 +49,7 @@ def migrate(connection: apsw.Connection, path: Path, dimensions: int) -> None:
 
 
 def _to_first_number(connection: apsw.Connection, dimensions: int) -> None:
-    number, sql = next(steps(0, dimensions))
+    number, sql = next(steps(connection, dimensions))
     with closing(connect(Path(":memory:"))) as new:
         new.execute(sql)
         fit_tables(connection, new)

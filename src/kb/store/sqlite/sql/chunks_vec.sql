@@ -12,14 +12,9 @@ SELECT {key} FROM chunks_vec
 -- Select every vector in any order. To sort them, SQLite would hold all of them in memory.
 SELECT {key}, {embedding} FROM chunks_vec
 
--- name: select_with_copies
--- Select every vector with its copy, or NULL.
-SELECT vectors.{key}, vectors.{embedding}, copies.vector FROM chunks_vec AS vectors
-LEFT JOIN vector_copies AS copies ON copies.chunk_id = vectors.{key}
-
--- name: look_up
--- Select the vectors of an array of ids, in its order.
-SELECT {key}, {embedding} FROM carray(?) AS wanted CROSS JOIN chunks_vec ON {key} = value
+-- name: find
+-- Select the block and the place in it of the vector of each id in an array, in its order; NULL without a vector.
+SELECT chunk_id, chunk_offset FROM carray(?) LEFT JOIN chunks_vec_rowids ON rowid = value
 
 -- name: nearest
 -- Select the ids of the vectors nearest to a vector.

@@ -1,4 +1,4 @@
--- Codes and copies of the vectors, computed from chunks_vec. See vector_codes.py.
+-- Codes of the vectors, computed from chunks_vec. See vector_codes.py.
 
 -- name: count_precision
 -- Add to the number of vectors made in a precision.
@@ -33,21 +33,13 @@ DELETE FROM vector_mean
 -- Delete some codes.
 DELETE FROM vector_codes WHERE chunk_id IN (SELECT chunk_id FROM vector_codes LIMIT ?)
 
--- name: delete_some_copies
--- Delete some copies.
-DELETE FROM vector_copies WHERE chunk_id IN (SELECT chunk_id FROM vector_copies LIMIT ?)
-
 -- name: has_codes
--- Whether any code or copy exists.
-SELECT EXISTS (SELECT 1 FROM vector_codes) OR EXISTS (SELECT 1 FROM vector_copies)
+-- Whether any code exists.
+SELECT EXISTS (SELECT 1 FROM vector_codes)
 
 -- name: delete_codes
 -- Delete all codes.
 DELETE FROM vector_codes
-
--- name: delete_copies
--- Delete all copies.
-DELETE FROM vector_copies
 
 -- name: select_codes
 -- Select the codes above an id, by ascending id, as one text and one blob, which is faster than rows. It skips codes of
@@ -59,17 +51,3 @@ SELECT group_concat(chunk_id), CAST(group_concat(CAST(code AS TEXT), '') AS BLOB
 -- name: insert_code
 -- Insert the code of a chunk.
 INSERT OR REPLACE INTO vector_codes (chunk_id, code) VALUES (?, ?)
-
--- name: has_copies
--- Whether any copy exists.
-SELECT EXISTS (SELECT 1 FROM vector_copies)
-
--- name: select_copies
--- Select the copies of an array of ids, in its order, as one text and one blob like the codes.
-SELECT group_concat(chunk_id), CAST(group_concat(CAST(vector AS TEXT), '') AS BLOB) FROM (
-  SELECT chunk_id, vector FROM carray(?) CROSS JOIN vector_copies ON chunk_id = value WHERE length(vector) = ?
-)
-
--- name: insert_copy
--- Insert the copy of a chunk's vector.
-INSERT OR REPLACE INTO vector_copies (chunk_id, vector) VALUES (?, ?)

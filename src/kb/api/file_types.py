@@ -1,0 +1,95 @@
+"""The file types that kb itself reads. To add one, add its reader to `kb.formats.readers` and a line here.
+
+Other packages add file types through the entry point group `kb.readers`, as kb does with this list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+UNREADABLE: Final = {
+    "a picture": ("bmp", "gif", "heic", "ico", "jpeg", "jpg", "png", "psd", "tif", "tiff", "webp"),
+    "a sound recording": ("aac", "flac", "m4a", "mp3", "ogg", "opus", "wav", "wma"),
+    "a film": ("avi", "m4v", "mkv", "mov", "mp4", "mpeg", "mpg", "webm", "wmv"),
+    "a program": ("dll", "exe", "so"),
+    "an archive": ("7z", "bz2", "gz", "rar", "tar", "xz", "zip", "zst"),
+}
+"""Files without readable text: the suffixes of each kind."""
+
+IMAGE: Final = "image"
+_CODE: Final = (
+    *(".ada", ".asm", ".awk", ".bash", ".bat", ".c", ".cc", ".cjs", ".clj", ".cljs", ".cmake", ".cmd", ".cpp", ".cs"),
+    *(".css", ".cu", ".cxx", ".d", ".dart", ".el", ".elm", ".erl", ".ex", ".exs", ".f", ".f90", ".fish", ".fs", ".fsx"),
+    *(".glsl", ".go", ".gradle", ".graphql", ".groovy", ".h", ".hcl", ".hh", ".hpp", ".hs", ".hxx", ".ipp", ".java"),
+    *(".jl", ".js", ".jsx", ".kt", ".kts", ".less", ".lisp", ".lua", ".m", ".mjs", ".mk", ".ml", ".mli", ".mm", ".nim"),
+    *(".nix", ".pas", ".pl", ".pm", ".proto", ".ps1", ".psm1", ".py", ".pyi", ".pyx", ".r", ".rb", ".rkt", ".rs", ".s"),
+    *(".sass", ".scala", ".scm", ".scss", ".sh", ".sol", ".sql", ".sv", ".swift", ".tcl", ".tf", ".ts", ".tsx", ".v"),
+    *(".vb", ".vbs", ".vhd", ".vhdl", ".wgsl", ".zig", ".zsh"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file type.
+
+    Args:
+        doc_type: the type of its documents.
+        title: its name for people, with an article.
+        reader: the full name of the module that reads it. The module has a function `read(data: bytes) -> Extracted`:
+            pure, without state, and raising `Unreadable` if the file is at fault. It is imported when first needed.
+        suffixes: the suffixes of its file names, in lower case. They decide only between kinds of text, and for the
+            types of other packages.
+        is_text: whether people see its files as written, so that base64 in them is noise.
+    """
+
+    doc_type: str
+    title: str
+    reader: str
+    suffixes: tuple[str, ...] = ()
+    is_text: bool = False
+
+
+def _own(doc_type: str, title: str, module: str, suffixes: tuple[str, ...] = (), *, is_text: bool = False) -> Format:
+    return Format(doc_type, title, f"kb.formats.readers.{module}", suffixes, is_text)
+
+
+FORMATS: Final = (
+    _own("code", "source code", "text", _CODE, is_text=True),
+    _own("csv", "a table of values", "delimited", (".csv", ".tsv", ".tab"), is_text=True),
+    _own("docx", "a Word document", "docx", (".docx",)),
+    _own("eml", "a message", "eml", (".eml", ".emlx")),
+    _own("enex", "an Evernote export", "enex", (".enex",)),
+    _own("epub", "an EPUB book", "epub", (".epub",)),
+    _own("html", "a web page", "html", (".html", ".htm", ".xhtml", ".shtml"), is_text=True),
+    _own("ics", "a calendar", "calendar", (".ics", ".ical", ".ifb", ".vcs")),
+    _own(IMAGE, "a picture", "image"),
+    _own("json", "JSON", "json", (".json", ".jsonl", ".ndjson", ".geojson", ".webmanifest"), is_text=True),
+    _own(
+        *("markdown", "Markdown", "markdown"),
+        (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".qmd", ".rmd"),
+        is_text=True,
+    ),
+    _own("mbox", "a mailbox", "mbox", (".mbox", ".mbx")),
+    _own("mht", "a saved web page", "mht", (".mht", ".mhtml")),
+    _own("msg", "an Outlook message", "msg", (".msg",)),
+    _own("notebook", "a Jupyter notebook", "notebook", (".ipynb",), is_text=True),
+    _own("odp", "an OpenDocument presentation", "odf", (".odp",)),
+    _own("ods", "an OpenDocument spreadsheet", "spreadsheet", (".ods",)),
+    _own("odt", "an OpenDocument text", "odf", (".odt",)),
+    _own("pdf", "a PDF", "pdf", (".pdf",)),
+    _own("pptx", "a PowerPoint presentation", "pptx", (".pptx",)),
+    _own("rtf", "rich text", "rtf", (".rtf",)),
+    _own("text", "a text", "text", (".txt", ".text", ".log"), is_text=True),
+    _own("tnef", "an Outlook package", "tnef", (".tnef",)),
+    _own("vcf", "contacts", "contacts", (".vcf", ".vcard")),
+    _own("xls", "an Excel 97-2003 workbook", "spreadsheet", (".xls",)),
+    _own("xlsx", "an Excel workbook", "spreadsheet", (".xlsx",)),
+    _own("xml", "XML", "xml", (".xml", ".rss", ".atom", ".rdf"), is_text=True),
+)
+
+OWN_TYPES: Final = tuple(sorted(("note", *(each.doc_type for each in FORMATS))))
+"""The types of documents that kb has without other packages. The engine knows all (`kb.formats.registry`)."""
+
+MARKUPS: Final = {".org": "kb.formats.readers.org", **dict.fromkeys((".rst", ".rest"), "kb.formats.readers.rst")}
+"""The readers of texts with their own heading syntax, by file name suffix."""

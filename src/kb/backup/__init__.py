@@ -1,0 +1,1 @@
+"""Back up a database with its files, and restore it."""

@@ -1,0 +1,239 @@
+"""Verify backups, or restore one.
+
+A restore unpacks next to the data that it will replace, verifies the unpacked data, sets the existing data aside, and
+moves the new data into place (`kb.backup.swap`).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from shutil import disk_usage
+from typing import BinaryIO
+
+from pydantic import SecretStr
+
+from kb.api.errors import StoreError
+from kb.api.overview_models import Seal
+from kb.backup.storage import (
+    DATABASE,
+    BackupManifest,
+    OpenBackup,
+    copy,
+    object_name,
+    opened_backups,
+    stream_digest,
+)
+from kb.backup.swap import PART, RestoreFolders, complete_restore
+from kb.backup.verify import verify_data
+from kb.blobs.folder import KeptFiles
+from kb.filesystem import give_to_owner, make_folder, sync
+from kb.running_engine import lock_path
+from kb.settings import Settings
+from kb.store.engine_lock import sole_user
+from kb.store.open import database_lock, database_path
+from kb.store.sqlite.backup import Snapshot, find_damage
+from kb.store.sqlite.foreign_objects import refuse_foreign
+from kb.store.sqlite.migrate import OF_DEVELOPMENT, of_development
+from kb.store.sqlite.probe import probe
+from kb.store.sqlite.schema import SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The result of a restore.
+
+    Args:
+        name: the backup.
+        manifest: its contents.
+        seal: the state of its seal.
+        set_aside: the folders with the earlier data.
+    """
+
+    name: str
+    manifest: BackupManifest
+    seal: Seal
+    set_aside: list[Path]
+
+
+def verify_backups(
+    path: Path,
+    on_step: Callable[[str], None] = lambda _: None,
+    scratch: Path | None = None,
+    key: SecretStr | None = None,
+) -> Iterator[str]:
+    """Yield the faults of the backups at `path`: checks every digest, and restores the newest one in a scratch folder.
+
+    The scratch folder is in `scratch`, or else in the folder for temporary files. A backup with a damaged manifest or
+    another key's seal is itself a fault; the other backups are still checked.
+
+    Raises:
+        StoreError: `path` has no backups.
+    """
+    seen: dict[str, str | None] = {}
+    with opened_backups(path, key) as backups:
+        for found_backup in backups:
+            try:
+                backup = found_backup.open()
+            except StoreError as error:
+                if found_backup.path.exists():
+                    yield str(error)
+                continue
+            on_step(f"reading {backup.name}")
+            faults = list(_damaged_parts(backup, seen))
+            if backup.is_there():  # the engine may have pruned it while it was read
+                yield from (f"{backup.name}: {fault}" for fault in faults)
+            if found_backup is backups[-1]:
+                on_step(f"restoring {backup.name} in a temporary folder")
+                yield from (f"{backup.name}: {fault}" for fault in _tried(backup, scratch))
+
+
+def restore_backup(
+    settings: Settings, path: Path, on_step: Callable[[str], None] = lambda _: None, *, unsealed: bool = False
+) -> Restored:
+    """Replace the data with the newest backup at `path`; the existing data is set aside.
+
+    If KB_BACKUP_KEY is set, the backup must be sealed with it, unless `unsealed` is true.
+
+    Raises:
+        StoreError: the engine runs, or the backup is damaged, not sealed or of a later kb. The existing data is
+            unchanged.
+    """
+    with opened_backups(path, settings.backup_key) as backups:
+        newest = backups[-1].open()
+        if settings.backup_key and newest.seal != "sealed" and not unsealed:
+            raise StoreError(
+                f"The backup {newest.name} has no seal, although KB_BACKUP_KEY is set: it is from before that, or was"
+                " changed. If you trust everybody with write access to it, add --unsealed."
+            )
+        return _restore(settings, newest, on_step)
+
+
+def seals(path: Path, key: SecretStr | None) -> Iterator[tuple[str, Seal]]:
+    """Yield the usable backups at `path` and the state of their seals. Raises as `verify_backups`."""
+    with opened_backups(path, key) as backups:
+        for found_backup in backups:
+            with suppress(StoreError):
+                backup = found_backup.open()
+                yield backup.name, backup.seal
+
+
+def _restore(settings: Settings, backup: OpenBackup, on_step: Callable[[str], None]) -> Restored:
+    if backup.manifest.schema > SCHEMA_VERSION:
+        raise StoreError(f"A newer kb made the backup {backup.name}. Restore it with kb {backup.manifest.kb}.")
+    if backup.manifest.schema in OF_DEVELOPMENT:
+        raise of_development(f"the database of the backup {backup.name}", backup.manifest.schema)
+    places = RestoreFolders.of(settings)
+    for folder in {places.files.parent, places.database.parent, settings.data_dir}:
+        make_folder(folder, "KB_DATA_DIR")
+    with sole_user(lock_path(settings.data_dir)), sole_user(database_lock(places.database)):
+        complete_restore(settings)
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        try:
+            on_step(f"unpacking {backup.name}")
+            _unpack_beside(places, backup, stamp)
+        except OSError as error:
+            raise StoreError(f"kb cannot restore the backup {backup.name}: {error.strerror or error}.") from error
+        finally:
+            places.remove_parts()
+        return Restored(backup.name, backup.manifest, backup.seal, complete_restore(settings))
+
+
+def _unpack_beside(places: RestoreFolders, backup: OpenBackup, stamp: str) -> None:
+    """Unpack and verify a backup; it is complete when the last folder has its final name."""
+    parts = [root / f"{places.prefix}{stamp}{PART}" for root in places.roots]
+    for part in parts:
+        part.mkdir(mode=0o700)
+    files, database = parts[0], parts[-1] / places.database.name
+    unpack(backup, database, files / places.files.name, files / places.staging.name)
+    if damage := find_damage(database):
+        raise StoreError(f"The backup {backup.name} is damaged: {damage}.")
+    refuse_foreign(database, f"the backup {backup.name}")
+    for root, part in zip(places.roots, parts, strict=True):
+        sync(part)
+        give_to_owner(root, part)
+        part.rename(part.with_suffix(""))
+        sync(root)
+
+
+def unpack(backup: OpenBackup, database: Path, files: Path, staging: Path) -> None:
+    """Unpack a backup, and compare it with its manifest.
+
+    Raises:
+        StoreError: the backup is damaged.
+    """
+    manifest = backup.manifest
+    originals = KeptFiles(files)
+    _unpack(backup, DATABASE, manifest.database, database)
+    for digest in manifest.originals:
+        _unpack(backup, object_name(digest), digest, originals.path(digest))
+    for name, digest in manifest.staged.items():
+        _unpack(backup, object_name(digest), digest, staging / name)
+    for folder in (files, staging):
+        folder.mkdir(exist_ok=True, mode=0o700)
+        for path in (*folder.glob("??/"), folder):
+            sync(path)
+
+
+def _unpack(backup: OpenBackup, name: str, digest: str, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with backup.open(name) as file:
+        check_room(file, target)
+        if copy(file, target) != digest:
+            raise StoreError(f"The backup {backup.name} is damaged: {name} was changed.")
+
+
+def check_room(file: BinaryIO, target: Path) -> None:
+    """Refuse a file that would not fit on the disk, before writing any of it.
+
+    Raises:
+        OSError: the file is too large.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if size > disk_usage(target.parent).free:
+        raise OSError(errno.ENOSPC, f"the disk has no space for {target.name} ({size:,} bytes)")
+
+
+def _damaged_parts(backup: OpenBackup, seen: dict[str, str | None]) -> Iterator[str]:
+    """Yield the damaged files of a backup; `seen` has the digests of files already read."""
+    objects = {object_name(digest): digest for digest in backup.manifest.objects}
+    for name, digest in ({DATABASE: backup.manifest.database} | objects).items():
+        key = f"{backup.name}/{name}" if name == DATABASE else name
+        if key not in seen:
+            seen[key] = _digest(backup, name)
+        if seen[key] != digest:
+            yield f"{name} is {'missing' if seen[key] is None else 'damaged'}"
+
+
+def _digest(backup: OpenBackup, name: str) -> str | None:
+    try:
+        with backup.open(name) as file:
+            return stream_digest(file)
+    except OSError:
+        return None
+
+
+def _tried(backup: OpenBackup, place: Path | None) -> Iterator[str]:
+    """Yield the faults of a backup by restoring it in a scratch folder."""
+    with tempfile.TemporaryDirectory(dir=place) as scratch:
+        settings = Settings(data_dir=Path(scratch), model_dir=None)
+        database = database_path(None, settings.data_dir)
+        try:
+            unpack(backup, database, settings.files_dir, settings.staging_dir)
+            refuse_foreign(database, "the database")
+            yield from probe(database)
+            yield from verify_data(settings)
+            with closing(Snapshot(database)) as moment, moment.taken():
+                counts = moment.counts()
+        except (OSError, StoreError) as error:
+            yield str(error)
+        else:
+            if counts != backup.manifest.counts:
+                yield f"it contains {counts}, but its manifest says {backup.manifest.counts}"

@@ -1,0 +1,1 @@
+"""Export everything to files that other programs can read, and import an export."""

@@ -1,1 +1,0 @@
-"""Maintenance of a whole database: check, repair, backup, restore, export and import."""

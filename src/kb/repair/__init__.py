@@ -1,0 +1,1 @@
+"""Check a database, and compute its words and vectors again."""

@@ -1,0 +1,42 @@
+"""Recompute all vectors while the engine is stopped, for a database whose model no longer exists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kb.api.fields import ReembedAction
+from kb.api.maintenance_models import Reembedding
+from kb.backup.swap import complete_restore
+from kb.ingest.active_model import ActiveModel
+from kb.repair.named_model import open_named_model
+from kb.running_engine import lock_path
+from kb.settings import Settings
+from kb.store.engine_lock import sole_user
+from kb.store.open import open_store
+from kb.store.rows import Retention, VectorSpace
+from kb.worker.reembed import Reembedder
+
+
+def reembed(settings: Settings, action: ReembedAction | None, on_chunks: Callable[[int, int], None]) -> Reembedding:
+    """Run the requested action to its end; `resume` continues an interrupted run.
+
+    Args:
+        settings: the settings of the engine, which must not run.
+        action: the action; None only returns the progress.
+        on_chunks: receives the numbers of vectors done and in total.
+
+    Raises:
+        NotReembedding: the action does not apply to the current state.
+        StartError: the engine runs, or the model or the database cannot be used.
+    """
+    with sole_user(lock_path(settings.data_dir)):
+        complete_restore(settings)
+        made, in_use = open_named_model(settings)
+        space = VectorSpace.of(made.spec, settings.model_dir)
+        words_limit = settings.words_memory_mb << 20
+        with open_store(settings.database_url, settings.data_dir, in_use or space, words_limit, Retention()) as store:
+            reembedder = Reembedder(store, settings, space, ActiveModel(made), on_progress=on_chunks)
+            if action:
+                reembedder.decide(action)
+                reembedder.run()
+            return reembedder.progress()

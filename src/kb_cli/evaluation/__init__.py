@@ -1,1 +1,0 @@
-"""Measure the quality of searches."""
