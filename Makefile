@@ -19,7 +19,7 @@ SOURCES := src tests bench packaging
 .PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   test-crash test-crash-postgres test-offline test-reference \
-  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures requirements \
+  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -234,22 +234,32 @@ bench: .venv-reference/stamp
 	.venv-reference/bin/python -m bench.cli
 	.venv-reference/bin/python -m bench.mcp
 
-# Searches over 1,000, 10,000 and 100,000 passages, or SIZES="1000 1000000". FOLDER keeps the databases. The run updates the
-# figures of the docs and the plot.
+# Measure again what takes minutes on two quiet cores, and write the figures of the docs. FOLDER keeps the databases of searches.
+measure: export KB_PRECISION = fp32
+measure: .venv/dev.stamp bench-scale
+	$(BIN)/python -m bench.start --json bench/found/start.json
+	-$(BIN)/python -m bench.mcp --json bench/found/calls.json
+	$(BIN)/python -m bench.questions --json bench/found/questions.json
+	$(BIN)/python -m bench.peers.questions --json bench/found/agents-kb.json kb
+	$(BIN)/python -m bench.peers --json bench/found/memories-kb.json kb
+	$(BIN)/python -m bench.quality --json bench/found/quality.json scifact cranfield locomo_sessions locomo_turns
+	$(BIN)/python -m bench.answers --json bench/found/answers.json
+	-$(BIN)/python -m bench.mixed --json bench/found/mixed.json 720
+	-KB_PRECISION=int8 $(BIN)/python -m bench.mixed --json bench/found/mixed-int8.json 720
+	$(MAKE) figures
+
+# The tables and charts of README.md and the docs, from the files in bench/found.
+figures: .venv/dev.stamp
+	$(BIN)/python -m bench.figures
+
+# Searches over 1,000, 10,000 and 100,000 passages, or SIZES="1000 1000000". FOLDER keeps the databases.
 bench-scale: .venv/dev.stamp
 	$(BIN)/python -m bench.scale $(if $(FOLDER),--folder $(FOLDER)) --json bench/found/scale.json $(SIZES)
-	$(BIN)/python -m bench.scale_report bench/found/scale.json docs/scale.svg
-	$(BIN)/python -m bench.report
 
 # CPU time, memory, disk and tokens of this tree and of another commit: make bench-against REF=main. FOLDER keeps the
 # databases, which take minutes; SIZE=10000 is a quick look.
 bench-against: .venv/dev.stamp
 	$(BIN)/python -m bench.against $(REF) $(if $(SIZE),--size $(SIZE)) $(if $(FOLDER),--folder $(FOLDER)) $(if $(JSON),--json $(JSON))
-
-# The figures of README.md and the docs, and their chart, from the files in bench/found.
-figures: .venv/dev.stamp
-	$(BIN)/python -m bench.report
-	$(BIN)/python -m bench.quality_report
 
 # Several engines with one PostgreSQL.
 bench-engines: .venv/dev.stamp

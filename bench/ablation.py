@@ -1,6 +1,6 @@
 """Measure the gain of each ingredient of the ranking: nDCG@10 with all of them and without one, over many collections.
 
-    python -m bench.ablation [--legs] [--markdown FILE] [--json FILE] [COLLECTION...]      default: all collections
+    python -m bench.ablation [--legs] [--markdown FILE] [COLLECTION...]      default: all collections
 
 Each collection is added once, in its order. Then a server starts over it without each ingredient in turn (with
 `--legs`, without none). Print a table. Fail if hybrid search is more than `LOST` below the better of keyword and
@@ -17,26 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bench.collection import COLLECTIONS, MADE_BY, Collection, collection
-from bench.origin import save
-from bench.quality import TITLES
 from bench.serving import add_all, running, serving
 from bench.without import INGREDIENTS
 from kb.client.client import EngineClient
 from kb_cli.evaluation import MODES, Measures, ask, mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     Column = dict[str, list[Measures]]
     """The measures of each row of the table, by question."""
-
-ROWS: Final = {
-    "scores fused, but ranks": "scores, not reciprocal ranks",
-    "stop words": "no stop words",
-    "headers that count twice": "headers count twice",
-}
-COLUMNS: Final = TITLES | {"locomo_turns-unfiled": "Turns without threads"}
-"""The rows and columns of the docs, by ingredient and collection."""
 
 LOST: Final = 0.015
 LOST_DERIVED: Final = 0.02
@@ -83,19 +73,6 @@ def gained(measures: Sequence[Measures], others: Sequence[Measures]) -> str:
     return f"{gain.value:+.4f}{'*' if gain.low > 0 or gain.high < 0 else ''}"
 
 
-def published(found: Mapping[str, Column]) -> dict[str, dict[str, float]]:
-    """Return the gains by row and column of the docs."""
-    return {
-        ROWS.get(ingredient, ingredient): {
-            COLUMNS.get(name, name): mean(
-                [one.ndcg - other.ndcg for one, other in zip(column["both"], column[ingredient], strict=True)]
-            ).value
-            for name, column in found.items()
-        }
-        for ingredient in INGREDIENTS
-    }
-
-
 def lines(name: str, column: Column) -> list[str]:
     """Return a collection's part of the report."""
     both = column["both"]
@@ -127,20 +104,16 @@ def main() -> int:
     )
     parser.add_argument("--markdown", type=Path, help="also write the tables to this file")
     parser.add_argument("collections", nargs="*", default=COLLECTIONS)
-    parser.add_argument("--json", type=Path, help="also write the gains to this file")
     options = parser.parse_args()
-    found: dict[str, Column] = {}
     lost = False
     written: list[str] = []
     for name in options.collections:
-        column = found[name] = measure(name, () if options.legs else INGREDIENTS)
+        column = measure(name, () if options.legs else INGREDIENTS)
         written += lines(name, column)
         print("\n".join(lines(name, column)), flush=True)
         lost |= is_lost(name, column)
         if options.markdown:
             options.markdown.write_text("\n".join(written))
-    if options.json:
-        save(options.json, published(found))
     return int(lost)
 
 

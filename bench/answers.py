@@ -12,13 +12,12 @@ import argparse
 import asyncio
 import statistics
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fastmcp import Client
 
 from bench.collection import collection
-from bench.origin import save
+from bench.origin import Record
 from bench.peers.questions import NOTES, facts, notes
 from bench.serving import add_all, serving
 from bench.tokens import SESSION_SCOPES, count
@@ -112,7 +111,7 @@ async def measure(url: str, name: str) -> dict[str, float]:
 def main() -> None:
     """Print the figures, and write the JSON if requested."""
     parser = argparse.ArgumentParser(description="Measure answers with and without top.")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Record)
     parser.add_argument("collections", metavar="COLLECTION", nargs="*", default=COLLECTIONS)
     arguments = parser.parse_args()
     found = {}
@@ -121,7 +120,7 @@ def main() -> None:
             found[name] = asyncio.run(measure(url, name))
         print(name, *(f"  {each}: {figure:.3f}" for each, figure in found[name].items()), sep="\n", flush=True)
     if arguments.json:
-        save(arguments.json, found)
+        arguments.json.save(found)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from bench.collection import collection
 from bench.corpus import load_sentences, queries
 from bench.databases import SqliteDatabase
-from bench.origin import save
+from bench.origin import Record
 from bench.scale import CLIENTS, Client, settle, timed
 from bench.serving import add_all, launched, open_model
 from kb.client.client import EngineClient
@@ -78,7 +78,7 @@ def measure(url: str, client: Client, portions: Iterator[Documents], texts: Sequ
     return found
 
 
-def report(found: dict[str, list[float]], file: Path | None) -> bool:
+def report(found: dict[str, list[float]], record: Record | None) -> bool:
     """Print both and their ratios, and write the JSON if requested; return whether they are within the limits."""
     idle, busy = (statistics.quantiles(found[name], n=20)[18] for name in ("searches", "searches during ingestion"))
     rates = [statistics.median(found[name]) for name in ("alone", "both")]
@@ -86,10 +86,10 @@ def report(found: dict[str, list[float]], file: Path | None) -> bool:
     print(f"  ratio {busy / idle:.2f} (at most {MOST_WAITING})")
     print(f"abstracts per second: {rates[0]:.1f}, during searches {rates[1]:.1f}")
     print(f"  ratio {rates[1] / rates[0]:.2f} (at least {LEAST_KEPT})")
-    if file:
+    if record:
         waits = {"without ingestion": idle, "during ingestion": busy}
         kept = {"during searches": rates[1] / rates[0]}
-        save(file, {"searches, p95, ms": waits, "rate that ingestion keeps": kept})
+        record.save({"searches, p95, ms": waits, "rate that ingestion keeps": kept})
     return busy <= MOST_WAITING * idle and rates[1] >= LEAST_KEPT * rates[0]
 
 
@@ -97,7 +97,7 @@ def main() -> int:
     """Return 0 if both are within their limits."""
     parser = argparse.ArgumentParser(description="Measure searches during ingestion.")
     parser.add_argument("passages", metavar="PASSAGES", type=int, nargs="?", default=PASSAGES)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Record)
     arguments = parser.parse_args()
     size = arguments.passages
     documents = iter(collection("scifact").documents.items())

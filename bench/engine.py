@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.collection import collection
-from bench.origin import save
+from bench.origin import Record
 from bench.serving import add_all, open_model, serving
 from kb.client.client import EngineClient
 from kb.ingest.draft import draft_note
@@ -82,7 +82,7 @@ async def search(client: EngineClient, queries: Sequence[str], embedder: Embedde
     return p50_engine / p50_alone
 
 
-async def measure(documents: Documents, queries: Sequence[str], file: Path | None) -> bool:
+async def measure(documents: Documents, queries: Sequence[str], record: Record | None) -> bool:
     """Print both ratios, and write the JSON if requested; whether they are within their limits."""
     with tempfile.TemporaryDirectory() as folder:
         embedder = open_model(Path(folder))
@@ -93,8 +93,8 @@ async def measure(documents: Documents, queries: Sequence[str], file: Path | Non
                 await search(client, queries[:20], embedder)
                 searched = await search(client, queries, embedder)
                 print(f"  ratio {searched:.2f} (at most {MOST_SEARCH})")
-    if file:
-        save(file, {"abstracts": {"share of the model's rate": 1 / ingested}, "search": {"times the model": searched}})
+    if record:
+        record.save({"abstracts": {"share of the model's rate": 1 / ingested}, "search": {"times the model": searched}})
     return ingested <= MOST_INGESTION and searched <= MOST_SEARCH
 
 
@@ -102,7 +102,7 @@ def main() -> int:
     """0 if both ratios are within their limits."""
     parser = argparse.ArgumentParser(description="Compare the engine with its model.")
     parser.add_argument("documents", metavar="NUMBER_OF_DOCUMENTS", type=int, nargs="?")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Record)
     arguments = parser.parse_args()
     scifact = collection("scifact")
     documents = list(scifact.documents.items())[: arguments.documents]

@@ -21,13 +21,12 @@ import sys
 import time
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import uvloop
 
-from bench.origin import save
+from bench.origin import Record
 from bench.serving import running, serving
 
 if TYPE_CHECKING:
@@ -208,14 +207,14 @@ def judge(targets: dict[str, Target]) -> list[bool]:
     return verdicts
 
 
-async def measure(targets: dict[str, Target], file: Path | None) -> bool:
+async def measure(targets: dict[str, Target], record: Record | None) -> bool:
     """Print every figure, and write the JSON if requested; whether all are within their limits."""
     await ask_all(targets)
     print(f"{'ms':28}{'p50':>9}{'p99':>9}{'p50':>9}{'p99':>9}\n{'clients':28}{1:>9}{1:>9}{MANY:>9}{MANY:>9}")
     for target in targets.values():
         print(target)
-    if file:
-        save(file, {target.name: {"p50, ms": target.percentile(1, 50)} for target in targets.values()})
+    if record:
+        record.save({target.name: {"p50, ms": target.percentile(1, 50)} for target in targets.values()})
     verdicts = judge(targets)
     print("chunks of 1 MiB, MB/s of raw bytes")
     for uploads in (1, 4):
@@ -228,7 +227,7 @@ async def measure(targets: dict[str, Target], file: Path | None) -> bool:
 def main() -> int:
     """0 if every figure is within its limit."""
     parser = argparse.ArgumentParser(description="Measure the cost of the gateway.")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Record)
     arguments = parser.parse_args()
     with ExitStack() as stack:
         targets: dict[str, Any] = start(stack)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 import docx
 
 from bench.collection import collection
-from bench.origin import save
+from bench.origin import Record
 from bench.serving import CONNECTIONS, launched, open_model, until_done
 from kb.client.client import EngineClient
 from kb.ingest.chunk import Chunker
@@ -144,7 +144,7 @@ def main() -> int:
     """Return 0 if the engine keeps enough of the embedder's rate."""
     parser = argparse.ArgumentParser(description="Measure the ingestion of mixed documents.")
     parser.add_argument("documents", metavar="DOCUMENTS", type=int, nargs="?")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Record)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         embedder = open_model(Path(scratch))
@@ -152,7 +152,7 @@ def main() -> int:
         with launched(command) as server:
             found = asyncio.run(measure(server.url, Path(scratch) / "kb.db", embedder, arguments.documents))
     if arguments.json:
-        save(arguments.json, {"mixed documents": found})
+        arguments.json.save({"mixed documents": found})
     return int(found["share of the model's rate"] < LEAST_KEPT)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shlex
 import subprocess
 import sys
@@ -21,8 +22,8 @@ def git(*arguments: str) -> str:
 
 
 def commit() -> str:
-    """Return this tree's commit, and whether tracked files differ from it."""
-    changed = git("status", "--porcelain", "--untracked-files=no")
+    """Return this tree's commit, and whether the sources differ from it."""
+    changed = git("status", "--porcelain", "--untracked-files=no", "src", "bench", ":!bench/found")
     return git("rev-parse", "--short=8", "HEAD") + ("+changes" if changed else "")
 
 
@@ -52,6 +53,19 @@ def processor() -> str:
     return names[0] if names else platform.processor()
 
 
-def save(file: Path, figures: object, **facts: object) -> None:
-    """Write figures with their origin, as `bench.report` reads them from bench/found."""
-    file.write_text(json.dumps(origin() | facts | {"figures": figures}, indent=1, ensure_ascii=False) + "\n")
+class Record:
+    """A file in bench/found for the figures of a measurement that begins now."""
+
+    def __init__(self, file: str) -> None:
+        self._file, self._origin = Path(file), origin()
+
+    def save(self, figures: object) -> None:
+        """Write figures by row and column, with six digits."""
+        found = json.loads(json.dumps(figures), parse_float=lambda digits: float(f"{float(digits):.6g}"))
+        self._file.write_text(dumped(self._origin | {"figures": found}))
+
+
+def dumped(record: object) -> str:
+    """Return JSON with a line for each row."""
+    text = json.dumps(record, indent=1, ensure_ascii=False)
+    return re.sub(r"\{[^{}]*\}", lambda row: re.sub(r"\s*\n\s*", " ", row[0]), text) + "\n"

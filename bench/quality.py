@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bench.collection import Collection, collection
-from bench.origin import save
+from bench.origin import Record
 from bench.serving import add_all, serving
 from kb.client.client import EngineClient
 from kb_cli.evaluation import Mean, ask, mean
@@ -130,12 +130,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Search quality.")
     parser.add_argument("--store", choices=STORES, default="sqlite")
     parser.add_argument("collections", nargs="*", default=["scifact"])
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Record)
     options = parser.parse_args()
     found: dict[str, Scores] = {}
     verdicts = [is_well(name, STORES[options.store], found) for name in options.collections]
     if options.json:
-        save(options.json, published(found))
+        options.json.save(published(found))
     return int(not all(verdicts))
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from pathlib import Path
 
-from bench.collection import DATA
-from bench.origin import ROOT, save
-from bench.serving import serving
-from kb.client.client import EngineClient
 from kb_cli.evaluation.questions import read_questions
 from kb_cli.evaluation.run import PASSAGES, ask
+
+from bench.collection import DATA
+from bench.origin import ROOT, Record
+from bench.serving import serving
+from kb.client.client import EngineClient
 
 
 async def measure(url: str) -> dict[str, int]:
@@ -41,14 +41,14 @@ async def measure(url: str) -> dict[str, int]:
 def main() -> None:
     """Print the counts, and write the JSON if requested."""
     parser = argparse.ArgumentParser(description="Ask questions about real files.")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Record)
     arguments = parser.parse_args()
     with serving() as url:
         found = asyncio.run(measure(url))
     for name, count in found.items():
         print(f"{name}: {count}")
     if arguments.json:
-        save(arguments.json, {name: {"count": count} for name, count in found.items()})
+        arguments.json.save({name: {"count": count} for name, count in found.items()})
 
 
 if __name__ == "__main__":

@@ -12,11 +12,10 @@ import argparse
 import statistics
 import sys
 import tempfile
-from pathlib import Path
 
 import httpx2
 
-from bench.origin import save
+from bench.origin import Record
 from bench.serving import launched
 
 STARTS = 9
@@ -36,7 +35,7 @@ def main() -> None:
     """Print the medians, and write the JSON if requested."""
     parser = argparse.ArgumentParser(description="Measure a start.")
     parser.add_argument("folder", metavar="DATA_DIR", nargs="?")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Record)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         first, *found = [start(arguments.folder or scratch) for _ in range(1 + STARTS)]
@@ -48,7 +47,7 @@ def main() -> None:
     for name, each in figures.items():
         print(name, *(f"{what} {figure:.2f}" for what, figure in each.items()), sep="  ")
     if arguments.json:
-        save(arguments.json, figures)
+        arguments.json.save(figures)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.collection import collection
-from bench.origin import save
+from bench.origin import Record
 from bench.peers import basic_memory, kb, mcp_memory_service
 from bench.peers.embeddings import embeddings_served
 from bench.tokens import BEGINNING, SCOPE, count, flat
@@ -104,7 +104,7 @@ def parse(description: str) -> argparse.Namespace:
     """Return the programs to measure, and the file for the figures."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("peers", metavar="PEER", nargs="*")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Record)
     return parser.parse_args()
 
 
@@ -124,7 +124,7 @@ def main() -> int:
             found[name] = tally.figures()
             print(f"{name:22}{tally}", flush=True)
     if arguments.json:
-        save(arguments.json, found)
+        arguments.json.save(found)
     return int(bool(missing and arguments.peers))
 
 

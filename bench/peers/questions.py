@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.collection import collection
-from bench.origin import save
 from bench.peers import basic_memory, kb, server_memory
 from bench.peers.__main__ import parse
 from bench.peers.embeddings import embeddings_served
@@ -120,7 +119,7 @@ def main() -> int:
             found[name] = {"Right answers": tally.right, "Calls": tally.calls, "Tokens of answers": tally.tokens}
             print(f"  {name:40}{tally.right:8}{tally.calls:8}{tally.tokens:10}", flush=True)
     if arguments.json:
-        save(arguments.json, found)
+        arguments.json.save(found)
     return int(bool(missing and arguments.peers))
 
 

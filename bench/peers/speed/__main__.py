@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bench.corpus import CHUNKS, drawn, load_sentences, queries, texts_of
-from bench.origin import save
+from bench.origin import Record
 from bench.peers.speed.kb import TAGGED
 from bench.peers.speed.passages import TAGS, TOP, Passages, Queries
 from bench.scale import MEMORY, Client, settle, timed
@@ -279,7 +279,7 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=PASSAGES)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="queries that are measured; 0 only builds")
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Record)
     arguments = parser.parse_args()
     peers = [peer for peer in arguments.peers if peer == "kb" or environment(peer).exists()]
     with tempfile.TemporaryDirectory() as scratch:
@@ -287,7 +287,7 @@ def main() -> None:
     if found:
         print(table(found))
     if arguments.json:
-        save(arguments.json, by_row(found))
+        arguments.json.save(by_row(found))
 
 
 if __name__ == "__main__":
