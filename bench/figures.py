@@ -103,7 +103,7 @@ def sources(found: Mapping[str, Record]) -> str:
 
 
 def main() -> None:
-    """Write the pages and the charts."""
+    """Write all tables and charts."""
     found = load()
     for page in PAGES:
         page.write_text(written(page.read_text(), found))
