@@ -11,15 +11,18 @@ import sys
 import tempfile
 import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.documents.edit import Edit
+from kb.documents.note_change import NoteChange
 from kb.documents.save import save
-from kb.documents.update import NoteChange, update_note
+from kb.documents.update import update_note
 from kb.embed.open import open_embedder
 from kb.ingest.draft import draft_note, embed_draft
+from kb.ingest.note_vectors import NoteVectors
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService
@@ -51,6 +54,7 @@ def main() -> None:
 def compare_updates(folder: Path, embedder: Embedder, words: Sequence[str], length: int) -> None:
     """Print the CPU time of an update with and without history, and the size of a version."""
     stores = [open_store(folder / f"{name}{length}.db", embedder, kept) for name, kept in KINDS.items()]
+    vectors = NoteVectors(embedder, ThreadPoolExecutor(1))
     chooser = random.Random(length)
     spent: list[list[float]] = [[], []]
     text = passage(words, chooser, length)
@@ -61,7 +65,7 @@ def compare_updates(folder: Path, embedder: Embedder, words: Sequence[str], leng
         text = edited(text, words, chooser)
         for turn in (0, 1) if number % 2 else (1, 0):
             begun = time.process_time()
-            update_note(stores[turn], embedder, ids[turn], NoteChange(Edit(text=text)))
+            update_note(stores[turn], vectors, ids[turn], NoteChange(Edit(text=text)))
             spent[turn].append(time.process_time() - begun)
     with stores[0].read() as tx:
         counts, chunks = tx.history.counts(), tx.documents.extent(ids[0]).chunks

@@ -6,6 +6,7 @@ import io
 import time
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
+from functools import partial
 
 import httpx2
 import pytest
@@ -21,7 +22,7 @@ from kb.api.errors import (
 from kb.client.client import EngineClient
 from kb_cli.main import run
 from tests.conftest import KEY, MCP_KEY
-from tests.http.conftest import added, finished, moment
+from tests.http.conftest import added, finished, moment, until_idle
 from tests.support.eventually import eventually
 
 
@@ -127,6 +128,7 @@ async def test_a_revert_is_found_at_once_and_heeds_if_match(api, word):
     assert (reverted["content_hash"], reverted["tags"]) == (before["content_hash"], ["a"])
     assert await ids(api, f"{word}old") == {id_}
     assert await ids(api, f"{word}new") == set()
+    await until_idle(api)
     [result] = (await api.search(query=f"{word}old", tags=["a"], vec_only=True, top=1))["results"]
     assert result["document_id"] == id_
     assert (await api.history(id_))["versions"][0]["why"] == "reverted to version 1"
@@ -445,7 +447,9 @@ class Base:
         return name
 
     def state(self):
-        """All that can be seen of the documents, but when they were changed."""
+        """All that can be seen of the documents, but when they were changed, once they have their vectors."""
+        queue = partial(self.get, "status")
+        eventually("no job waits", queue, lambda now: not now["queue"]["queued"] + now["queue"]["running"])
         documents = [self.get(f"documents/{id_}") for id_ in self.ids]
         seen = {
             document["id"]: [document[name] for name in ("title", "tags", "source_path", "doc_type", "content_hash")]

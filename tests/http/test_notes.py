@@ -12,7 +12,7 @@ import pytest
 from kb.api.errors import Changed, Invalid, NotANote, NotFound, NotRetryable
 from kb.client.client import EngineClient
 from tests.conftest import KEY
-from tests.http.conftest import added, finished
+from tests.http.conftest import added, finished, until_idle
 
 
 @pytest.mark.requirement("N-1")
@@ -36,6 +36,7 @@ async def test_a_long_note_becomes_several_chunks_and_its_last_words_are_found(a
     filler = "Ledgers were kept in the counting house by patient clerks. " * 80
     note = await api.update_note(document_id, f"{filler} The lighthouse keeper of {word} collects rare stamps.")
     assert len(note["chunks"]) > 3
+    await until_idle(api)
     best = (await api.search(query="who has a stamp collection", vec_only=True, top=1))["results"][0]
     assert best["chunk_id"] == note["chunks"][-1]["id"]
 
@@ -376,3 +377,32 @@ async def test_a_tag_that_someone_gave_stays_when_the_text_no_longer_names_it(ap
     note = await added(api, "Plans.", tags=["boats"])
     await api.update_note(note, "---\ntags: [boats, sails]\n---\nPlans of a boat.")
     assert (await api.update_note(note, "Plans of a boat, redrawn."))["tags"] == ["boats"]
+
+
+async def test_a_call_with_a_key_can_be_repeated_and_another_call_cannot_have_its_key(http, api, word):
+    note = await added(api, f"{word} log")
+    key = {"Idempotency-Key": uuid4().hex}
+    answers = [await http.patch(f"notes/{note}", json={"append": "one line"}, headers=key) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].json()["content_hash"] == answers[1].json()["content_hash"]
+    assert text_of(answers[1].json()) == f"{word} log\none line"
+    other = await http.patch(f"notes/{note}", json={"append": "another line"}, headers=key)
+    assert (other.status_code, other.json()["type"].rpartition(":")[2]) == (409, "key-reused")
+
+
+async def test_an_edit_to_be_made_once_is_refused_the_second_time(http, api, word):
+    note = await added(api, f"{word} log")
+    edit = {"append": "one line", "once": True}
+    first, second = [await http.patch(f"notes/{note}", json=edit) for _ in range(2)]
+    assert (first.status_code, second.status_code) == (200, 409)
+    assert second.json()["type"].rpartition(":")[2] == "already-made"
+    assert text_of(await api.document(note)) == f"{word} log\none line"
+
+
+async def test_a_long_change_says_that_its_vectors_follow(api, word):
+    note = await added(api, f"{word} log")
+    changed = await api.update_note(note, append="Ledgers were kept in the counting house by patient clerks.\n" * 200)
+    assert not changed["embedded"]
+    assert [result["document_id"] for result in (await api.search(query=word, fts_only=True))["results"]] == [note]
+    await until_idle(api)
+    assert (await api.update_note(note, tags_add=["read"]))["embedded"]

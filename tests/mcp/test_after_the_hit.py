@@ -187,6 +187,18 @@ async def test_of_two_agents_on_a_long_note_the_later_one_sees_what_changed_wher
         assert len(refused) < 1000
 
 
+async def test_a_line_that_an_agent_sends_again_is_not_appended_again_unless_it_says_so(agent, word):
+    note = await done(agent, await call(agent, "kb_addnote", text=f"{word} log"))
+    line = {"document_id": note, "append": f"{word} was here"}
+    await call(agent, "kb_update_note", **line)
+    refused = await refusal(agent, "kb_update_note", **line)
+    assert refused.startswith(f"Note {note} already has this change, made ")
+    version = refused.rpartition("if_match=")[2].rstrip(".")
+    await call(agent, "kb_update_note", **line, if_match=version)
+    text = (await call(agent, "kb_get", document_id=note))["chunks"][0]["text"]
+    assert text.count(f"{word} was here") == 2
+
+
 @pytest.mark.parametrize("written", ["version {}", "Version {}.", "{}", '"{}"', "{:.8}"])
 async def test_a_version_is_understood_as_answers_show_it(agent, word, written):
     note = await done(agent, await call(agent, "kb_addnote", text=f"{word} {written}"))

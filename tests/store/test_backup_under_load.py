@@ -12,12 +12,14 @@ from kb.backup.restore import restore_backup, verify_backups
 from kb.backup.storage import backup_folders
 from kb.backup.verify import verify_data
 from kb.documents.delete import delete
+from kb.documents.note_change import NoteChange
 from kb.documents.restore import restore, revert
-from kb.documents.update import Edit, NoteChange, change_tags, update_note
+from kb.documents.update import Edit, change_tags, update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.rows import Author
 from tests.store.test_export import RealData, past_in
 from tests.support.eventually import eventually
+from tests.support.note_vectors import at_once
 
 BACKUPS = 6
 NOTES = 4
@@ -37,13 +39,15 @@ def write(data, embedder, moments, stopping):
 
     def change(number):
         note = 1 + number % NOTES
-        yield lambda: update_note(store, embedder, note, NoteChange(Edit(f"Seen {number} times.")), author=AUTHOR)
+        yield lambda: update_note(
+            store, at_once(embedder), note, NoteChange(Edit(f"Seen {number} times.")), author=AUTHOR
+        )
         yield lambda: change_tags(store, note, add=[f"tag{number}"], remove=[f"tag{number - NOTES}"])
         added.append(data.add_file(store, text := f"file {number}", vectors=embedder.embed_passages([text])))
-        yield lambda: revert(store, embedder, data.originals, note, chance.randint(1, 2), author=AUTHOR)
+        yield lambda: revert(store, data.originals, note, chance.randint(1, 2), author=AUTHOR)
         yield lambda: delete(store, data.originals, added[-1], AUTHOR)
         if number % 2:
-            yield lambda: restore(store, embedder, added[-1], AUTHOR)
+            yield lambda: restore(store, added[-1], AUTHOR)
 
     with data.open() as store:
         for number in range(NOTES):

@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import numpy as np
 import pytest
 
 from kb import clock
@@ -16,7 +15,6 @@ from kb.documents.restore import revert
 from kb.documents.save import save
 from kb.store.rows import NOBODY
 from tests.store.test_store import content
-from tests.support.models import WrappedModel
 from tests.support.undo import undo
 
 
@@ -88,7 +86,7 @@ def originals(tmp_path):
     return Originals(FolderBlobs(tmp_path), keep=True)
 
 
-def test_undo_leaves_in_the_bin_what_came_in_a_document_that_stays_there(store, originals, embedder):
+def test_undo_leaves_in_the_bin_what_came_in_a_document_that_stays_there(store, originals):
     add(store, "other")
     mail = add(store, "mail")
     add(store, "part", mail)
@@ -98,12 +96,12 @@ def test_undo_leaves_in_the_bin_what_came_in_a_document_that_stays_there(store, 
     discard(store, mail)
     with store.write() as tx:
         tx.documents.move(1, "/mail")
-    steps = undo(store, embedder, originals, since)
+    steps = undo(store, originals, since)
     assert [step.skipped is not None for step in steps] == [True, True]
     assert not is_there(store, mail + 1)
 
 
-def test_undo_skips_what_is_changed_while_it_goes_on(store, originals, embedder):
+def test_undo_skips_what_is_changed_while_it_goes_on(store, originals, monkeypatch):
     first, second = add(store, "first"), add(store, "second")
     time.sleep(0.002)
     since = clock.own.now()
@@ -117,32 +115,21 @@ def test_undo_skips_what_is_changed_while_it_goes_on(store, originals, embedder)
     for id_ in (first, second):
         update(id_, f"changed {id_}")
     late = iter([lambda: update(second, "changed by another")])
-    steps = undo(store, Narrow(embedder), originals, since, checkpoint=lambda: next(late, lambda: None)())
+    monkeypatch.setattr(originals, "sweep", lambda _: next(late, lambda: None)())  # the end of each step
+    steps = undo(store, originals, since)
     assert [step.skipped is None for step in steps] == [True, False]
     with store.read() as tx:
         assert [chunk.text for chunk in tx.documents.chunks(second)] == ["changed by another"]
 
 
-def test_undo_skips_what_was_stamped_in_the_future(store, originals, embedder):
+def test_undo_skips_what_was_stamped_in_the_future(store, originals):
     id_ = add(store, "first")
     with store.write() as tx:
         tx.documents.stamp(id_, "2999-01-01T00:00:00.000Z")
     time.sleep(0.002)
-    [step] = undo(store, embedder, originals, datetime.now(UTC))
+    [step] = undo(store, originals, datetime.now(UTC))
     assert "future" in step.skipped
     assert is_there(store, id_)
-
-
-class Narrow(WrappedModel):
-    """An embedder whose vectors are as short as the store's."""
-
-    @property
-    def spec(self):
-        return replace(self._embedder.spec, dimensions=8)
-
-    def embed_passages(self, *args, **options):
-        vectors = self._embedder.embed_passages(*args, **options)[:, :8]
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 def test_an_attachment_that_becomes_what_it_was_stays_where_its_mail_has_moved(make_store, originals, embedder):
@@ -154,7 +141,7 @@ def test_an_attachment_that_becomes_what_it_was_stays_where_its_mail_has_moved(m
         tx.history.keep(mail, NOBODY)
         tx.documents.move(mail, "/new")
     with make_store(dimensions=384) as store:
-        reverted = [revert(store, embedder, originals, part, 1) for _ in range(2)][-1]
+        reverted = [revert(store, originals, part, 1) for _ in range(2)][-1]
         with store.read() as tx:
             assert len(tx.history.versions(part, limit=9)) == 3
     assert (reverted.source_path, reverted.tags) == ("/new#part", ("kept",))

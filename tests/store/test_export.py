@@ -533,7 +533,7 @@ def change(data, embedder):
         for id_ in (2, 5):
             with store.write() as tx:
                 tx.history.discard(id_, author)
-        restore(store, embedder, 2, author)
+        restore(store, 2, author)
         with store.write() as tx:
             tx.history.discard(2, author)
 
@@ -575,8 +575,8 @@ def test_former_versions_and_the_bin_come_back_version_by_version(data, tmp_path
     files = [sorted(path.name for path in (tmp_path / each / "files").rglob("*")) for each in ("again", "export")]
     assert files[0] == files[1]
     with other.open() as store:
-        restore(store, embedder, 5, NOBODY)
-        revert(store, embedder, other.originals, 1, 1)
+        restore(store, 5, NOBODY)
+        revert(store, other.originals, 1, 1)
         with store.read() as tx:
             assert tx.documents.chunks(1)[0].text == "The lighthouse keeper counts ships."
             assert tx.documents.get(6).source_path == "/files/6"

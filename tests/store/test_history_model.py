@@ -16,9 +16,10 @@ from kb.api.errors import Occupied
 from kb.documents.delete import delete, purge
 from kb.documents.edit import Edit
 from kb.documents.lookup import existing_version
+from kb.documents.note_change import NoteChange
 from kb.documents.restore import restore, revert
 from kb.documents.save import save
-from kb.documents.update import NoteChange, change_tags, update_note
+from kb.documents.update import change_tags, update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
@@ -26,6 +27,7 @@ from kb.search.service import SearchService
 from kb.store.row_mapping import cursor_after
 from kb.store.rows import Author, Filter
 from kb.telemetry.instruments import FollowingPool, Instruments
+from tests.support.note_vectors import at_once
 from tests.support.undo import undo
 
 WORDS = ("apple", "pear", "cherry", "plum", "fig", "lamp", "ship", "keeper")
@@ -149,7 +151,7 @@ class Machine:
     def update(self):
         if id_ := self.one():
             text, author = self.text(), self.random.choice(AUTHORS)
-            update_note(self.store, self.embedder, id_, NoteChange(Edit(text)), author=author)
+            update_note(self.store, at_once(self.embedder), id_, NoteChange(Edit(text)), author=author)
             self.model[id_].become(text, self.model[id_].state.tags, self.step, author)
 
     def retag(self):
@@ -163,7 +165,7 @@ class Machine:
     def revert(self):
         if id_ := self.one():
             number, author = self.random.randint(1, len(self.model[id_].versions)), self.random.choice(AUTHORS)
-            revert(self.store, self.embedder, ORIGINALS, id_, number, author=author)
+            revert(self.store, ORIGINALS, id_, number, author=author)
             self._become(self.model[id_], self.model[id_].versions[number - 1], author)
 
     def _become(self, known, state, author):
@@ -186,9 +188,9 @@ class Machine:
             path = known.versions[-1].path
             if path and any(each.state and each.state.path == path for each in self.model.values()):
                 with pytest.raises(Occupied):
-                    restore(self.store, self.embedder, id_, author)
+                    restore(self.store, id_, author)
             else:
-                restore(self.store, self.embedder, id_, author)
+                restore(self.store, id_, author)
                 self._unbin(known, author)
 
     def _unbin(self, known, author):
@@ -207,11 +209,7 @@ class Machine:
             return
         moment = self.random.choice(self.moments[-20:])
         author = self.random.choice(AUTHORS)
-        skipped = {
-            step.document_id
-            for step in undo(self.store, self.embedder, ORIGINALS, moment.at, key, author)
-            if step.skipped
-        }
+        skipped = {step.document_id for step in undo(self.store, ORIGINALS, moment.at, key, author) if step.skipped}
         for id_, known in self.model.items():
             target = self._target(known, moment, key)
             if target == "leave" or id_ in skipped:

@@ -11,14 +11,16 @@ import pytest
 
 from kb.api.errors import DiskFault, DiskFull
 from kb.documents.edit import Edit
+from kb.documents.note_change import NoteChange
 from kb.documents.save import save
-from kb.documents.update import NoteChange, update_note
+from kb.documents.update import update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.rows import NOBODY, Filter
 from kb.store.sqlite.store import SqliteStore
 from tests.store.test_store import look
 from tests.support.disks import filled, small_disk
 from tests.support.interrupted import killed_at_each_statement
+from tests.support.note_vectors import at_once
 from tests.support.spaces import space
 
 OLD = "# Harbour\n\n" + "The old lighthouse keeper counts ships. " * 60
@@ -145,9 +147,9 @@ def old_then_new(store, document_id, old, new, embedder, no_room):
     """Without room the old note stays; with room the same store goes on."""
     for _ in range(3):
         with no_room(), pytest.raises((DiskFull, DiskFault), match=r"disk is full|cannot be written: .*kb.db"):
-            update_note(store, embedder, document_id, NoteChange(Edit(NEW * 4)))
+            update_note(store, at_once(embedder), document_id, NoteChange(Edit(NEW * 4)))
         assert whole(store, document_id, old)
-    update_note(store, embedder, document_id, NoteChange(Edit(NEW)))
+    update_note(store, at_once(embedder), document_id, NoteChange(Edit(NEW)))
     assert whole(store, document_id, new)
     store.close()
 

@@ -7,10 +7,13 @@ from contextlib import closing
 from dataclasses import replace
 from unicodedata import normalize
 
+import apsw
 import pytest
 
 from kb.api.rights import Limit
 from kb.lexical.document_names import folded_name, folded_names
+from kb.search.name_match import KEPT_LETTERS
+from kb.store.analyzer import FtsTokenizer
 from kb.store.rows import Filter
 from kb.store.sqlite.store import SqliteStore
 from tests.support.documents import DIMENSIONS, content
@@ -117,3 +120,12 @@ def test_a_file_without_a_path_has_the_name_under_which_it_was_sent_and_its_titl
     assert folded_names(None, "C:\\scans\\Memo.PDF", "Memo", is_part=False) == ["memo.pdf", "memo"]
     assert folded_names("a/b.md", "Memo.PDF", "Memo", is_part=False) == ["b.md"]
     assert folded_names(None, None, "Memo", is_part=False) == ["memo"]
+
+
+def test_a_stem_begins_as_its_word_does():
+    tokens = FtsTokenizer(apsw.Connection(":memory:")).tokens
+    ends = ("", "s", "y", "ies", "ing", "ying", "ed", "eed", "ational", "izer", "ability")
+    words = {f"{first}{second}{end}" for first in "abceioyt" for second in "aeiorstyl" for end in ends}
+    for word in words:
+        for stem in tokens(word):
+            assert word.startswith(stem[:KEPT_LETTERS] if len(stem) > KEPT_LETTERS else stem[:1])

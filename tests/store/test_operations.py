@@ -43,7 +43,7 @@ def take_back(store, embedder, originals):
 
     def act(number=None, key="undo"):
         planned = plan(store, Scope(find_operation(store, number, ME)))
-        return carry_out(store, embedder, originals, planned, Author("me", operation_key=key))
+        return carry_out(store, originals, planned, Author("me", operation_key=key))
 
     return act
 
@@ -85,7 +85,7 @@ def test_a_job_that_ends_late_is_of_the_moment_when_its_command_was_given(store,
     since = clock.own.now()
     late = add(store, "/late.md", "late", "early")
     other = add(store, "/other.md", "other", "later")
-    [step] = undo(store, embedder, originals, since)
+    [step] = undo(store, originals, since)
     assert (step.document_id, there(store)) == (other, {late: "/late.md"})
 
 
@@ -260,7 +260,7 @@ def test_an_undo_since_the_time_of_a_change_undoes_it_though_its_command_came_ea
     await_next_second()
     late = add(store, "/late.md", "late", "early")
     add(store, "/late.md", "later", "early")
-    [step] = undo(store, embedder, originals, shown(times_of(store, late)[0]))
+    [step] = undo(store, originals, shown(times_of(store, late)[0]))
     assert (step.document_id, step.action, step.skipped) == (late, "delete", None)
 
 
@@ -269,19 +269,19 @@ def test_an_undo_since_a_second_takes_back_no_part_of_a_command_that_came_earlie
         tx.jobs.add(NewJob("file", source_path="/0.md", author=of("early")))
     await_next_second()
     ids = [add(store, f"/{number}.md", f"text {number}", "early") for number in range(3)]
-    assert undo(store, embedder, originals, times_of(store, ids[0])[0].replace(microsecond=0)) == []
+    assert undo(store, originals, times_of(store, ids[0])[0].replace(microsecond=0)) == []
     assert len(there(store)) == 3
 
 
 def test_an_undo_since_the_time_of_a_deletion_restores_the_document(store, embedder, originals):
     id_ = add(store, "/a.md", "one", "one")
     delete(store, originals, id_, of("two"))
-    [step] = undo(store, embedder, originals, times_of(store, id_)[-1])
+    [step] = undo(store, originals, times_of(store, id_)[-1])
     assert (step.document_id, step.action, step.skipped) == (id_, "restore", None)
 
 
 def test_an_undo_since_the_moment_after_a_change_keeps_it(store, embedder, originals):
     id_ = add(store, "/a.md", "one", "one")
     add(store, "/a.md", "two", "two")
-    [step] = undo(store, embedder, originals, times_of(store, id_)[0] + timedelta(milliseconds=1))
+    [step] = undo(store, originals, times_of(store, id_)[0] + timedelta(milliseconds=1))
     assert (step.document_id, step.action, step.version) == (id_, "revert", 1)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from kb.api.errors import ModelChanged
+from kb.documents.late_vectors import await_vectors
 from kb.store.rows import NOBODY, ChunkPosition, Content, Filter, NewChunk
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.verify import Verification
@@ -200,6 +201,18 @@ def test_what_the_former_model_made_is_not_written_after_the_switch(open_store):
         with store.write() as tx:
             tx.documents.replace(1, late_content(SAME_LENGTH))
             assert [chunk.text for chunk in tx.documents.chunks(1)] == ["text 77"]
+
+
+def test_what_waits_for_its_vector_during_a_switch_has_one_of_each_model_after_a_switch_back(open_store):
+    with open_store() as store:
+        with store.write() as tx:
+            note = tx.documents.add(replace(late_content(FIRST), vectors=np.empty((0, 0), np.float32)), None, [])
+            await_vectors(tx, note, NOBODY)
+        complete(store, SAME_LENGTH)
+        assert switch(store)
+        with store.read() as tx:
+            assert tx.documents.has_vectors(note)
+            assert [row.text for row in tx.second.missing(0, 9)] == [late_content(FIRST).chunks[0].text]
 
 
 def late_content(of):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from kb.backup.verify import verify_data
-from kb.documents.update import Edit, NoteChange, update_note
+from kb.documents.edit import Edit
+from kb.documents.note_change import NoteChange
+from kb.documents.update import update_note
 from tests.store.test_export import RealData
 from tests.store.test_interrupted_updates import content_of, whole
 from tests.support.models import WrappedModel
+from tests.support.note_vectors import at_once
 
 
 class Hungry(WrappedModel):
@@ -28,8 +31,8 @@ def test_memory_that_runs_out_while_a_note_is_embedded_leaves_it_whole_and_the_n
             note = tx.documents.add(old, None, ["sea"])
         change = NoteChange(Edit("# Harbour\n\nThe keeper counts gulls."))
         with pytest.raises(MemoryError):
-            update_note(store, Hungry(embedder), note, change)
+            update_note(store, at_once(Hungry(embedder)), note, change)
         assert whole(store, note, old)
-        update_note(store, embedder, note, change)
+        update_note(store, at_once(embedder), note, change)
         assert whole(store, note, new)
     assert list(verify_data(data.settings)) == []

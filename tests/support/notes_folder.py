@@ -11,13 +11,15 @@ from kb.blobs.folder import FolderBlobs
 from kb.documents.delete import delete
 from kb.documents.edit import Edit
 from kb.documents.new_note import NoteIntake
+from kb.documents.note_change import NoteChange
 from kb.documents.originals import Originals
 from kb.documents.restore import restore
-from kb.documents.update import NoteChange, move, update_note
+from kb.documents.update import move, update_note
 from kb.ingest.note_vectors import NoteVectors
 from kb.notes_folder.folder import NotesFolder
 from kb.notes_folder.parts import FolderParts
 from kb.store.rows import Author, Filter
+from tests.support.note_vectors import at_once
 
 USER = Author("anna")
 MOST_STEPS = 12
@@ -59,7 +61,7 @@ class KeptFolder:
 
     def edit(self, document_id, text=None, **changes):
         change = NoteChange(Edit(text=text) if text is not None else Edit(), **changes)
-        update_note(self.store, self.embedder, document_id, change, author=USER)
+        update_note(self.store, at_once(self.embedder), document_id, change, author=USER)
 
     def move(self, document_id, path):
         move(self.store, document_id, path, USER)
@@ -69,7 +71,7 @@ class KeptFolder:
 
     def restore(self, document_id):
         try:
-            restore(self.store, self.embedder, document_id, USER)
+            restore(self.store, document_id, USER)
         except Occupied:
             return False
         return True

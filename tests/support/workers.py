@@ -22,6 +22,7 @@ def working(store, embedder, folder, **parts):
     """The same, running during the block."""
     worker = new_worker(store, embedder, folder, **parts)
     worker.start()
+    store.listen(worker.wake)
     try:
         yield worker
     finally:

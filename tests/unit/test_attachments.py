@@ -204,7 +204,7 @@ def test_what_waits_when_its_message_goes_to_the_bin_comes_back_with_it(store, e
         until_idle(store)
         [job] = jobs(store)
         assert (job.status, "bin" in job.error) == ("failed", True)
-        restore(store, embedder, mail)
+        restore(store, mail)
         until_idle(store)
     assert documents(store).keys() == {"/m", "/m#a.eml", "/m#a.eml#b.txt"}
     purge(store, originals, originals.blobs, mail)

@@ -20,11 +20,12 @@ from kb.documents import alike
 from kb.documents.delete import delete, purge
 from kb.documents.edit import Edit
 from kb.documents.new_note import NoteIntake
+from kb.documents.note_change import NoteChange
 from kb.documents.originals import Originals
 from kb.documents.restore import restore
 from kb.documents.submit import drop, retry
 from kb.documents.undo import Scope, carry_out, find_operation, plan
-from kb.documents.update import NoteChange, update_note
+from kb.documents.update import update_note
 from kb.formats.readers.front_matter import fact_of
 from kb.ingest import note_vectors
 from kb.ingest.active_model import ActiveModel
@@ -36,6 +37,7 @@ from kb.store.rows import Author, Filter, NewJob
 from kb.telemetry.instruments import Instruments
 from tests.support.eventually import eventually
 from tests.support.models import WrappedModel
+from tests.support.note_vectors import at_once, has_vectors
 from tests.support.workers import job_of, queued, working
 
 FERRY = "The ferry leaves at six."
@@ -114,12 +116,6 @@ def worked_off(store, gate, tmp_path, job_id):
         return eventually(
             "the job has ended", lambda: job_of(store, job_id), lambda job: job is None or job.status in ENDED
         )
-
-
-def has_vectors(store, document_id):
-    with store.read() as tx:
-        ids = np.array(sorted(place.id for place in tx.documents.chunk_places(document_id)), np.int64)
-        return tx.index.select(Filter()).vectors(ids).any(axis=1).all()
 
 
 def found(store, word):
@@ -216,7 +212,7 @@ def test_if_new_also_holds_for_a_note_that_is_queued(store, intake, monkeypatch)
 
 def test_a_note_that_is_changed_before_its_vectors_come_keeps_the_change(store, intake, gate, tmp_path, monkeypatch):
     answer = late(intake, gate, monkeypatch)
-    update_note(store, gate, answer.document_id, NoteChange(edit=Edit(text="The ferry leaves at noon.")))
+    update_note(store, at_once(gate), answer.document_id, NoteChange(edit=Edit(text="The ferry leaves at noon.")))
     assert worked_off(store, gate, tmp_path, answer.job_id).status == "done"
     assert text_of(store, answer.document_id) == "The ferry leaves at noon."
     assert has_vectors(store, answer.document_id)
@@ -224,7 +220,7 @@ def test_a_note_that_is_changed_before_its_vectors_come_keeps_the_change(store, 
 
 def test_a_note_that_gets_another_title_before_its_vectors_come_keeps_it(store, intake, gate, tmp_path, monkeypatch):
     answer = late(intake, gate, monkeypatch)
-    update_note(store, gate, answer.document_id, NoteChange(title="Timetable"))
+    update_note(store, at_once(gate), answer.document_id, NoteChange(title="Timetable"))
     worked_off(store, gate, tmp_path, answer.job_id)
     assert found(store, "timetable") == {answer.document_id}
     assert has_vectors(store, answer.document_id)
@@ -240,8 +236,9 @@ def test_a_note_that_is_deleted_before_its_vectors_come_stays_deleted(
     assert worked_off(store, gate, tmp_path, answer.job_id).status == "done"
     assert (count(store), found(store, "ferry")) == ((0, 0), set())
     if not for_good:
-        restore(store, gate, answer.document_id)
-        assert has_vectors(store, answer.document_id)
+        restore(store, answer.document_id)
+        with working(store, gate, tmp_path):
+            eventually("it has vectors again", lambda: has_vectors(store, answer.document_id))
 
 
 def test_the_job_of_a_note_that_waits_for_vectors_cannot_be_dropped(store, intake, gate, tmp_path, monkeypatch):
@@ -331,7 +328,7 @@ def test_an_undo_takes_back_a_note_that_waits_for_vectors(store, intake, gate, t
     with closed(gate):
         answer = intake.add(NoteRequest(text=FERRY), author=me)
     planned = plan(store, Scope(find_operation(store, None, Caller("me"))))
-    [step] = carry_out(store, gate, Originals(FolderBlobs(tmp_path), keep=True), planned, Author("me"))
+    [step] = carry_out(store, Originals(FolderBlobs(tmp_path), keep=True), planned, Author("me"))
     assert (step.document_id, step.action, step.skipped) == (answer.document_id, "delete", None)
     assert worked_off(store, gate, tmp_path, answer.job_id).status == "done"
     assert count(store) == (0, 0)
@@ -530,12 +527,12 @@ def test_notes_of_nothing_but_front_matter_differ(store, intake):
 
 def test_a_fact_is_known_again_after_its_note_was_changed_deleted_and_restored(store, intake, gate, tmp_path):
     note = add(intake, FERRY).document_id
-    update_note(store, gate, note, NoteChange(edit=Edit(text=SAME["a date"])))
+    update_note(store, at_once(gate), note, NoteChange(edit=Edit(text=SAME["a date"])))
     assert add(intake, API).document_id == note
     discard(store, note, tmp_path)
-    restore(store, gate, note)
+    restore(store, note)
     assert add(intake, SAME["tags"]).document_id == note
-    update_note(store, gate, note, NoteChange(edit=Edit(text=FERRY)))
+    update_note(store, at_once(gate), note, NoteChange(edit=Edit(text=FERRY)))
     assert add(intake, API).document_id != note
 
 

@@ -22,10 +22,11 @@ from kb.api.job_errors import remedy_for
 from kb.api.rights import Limit
 from kb.blobs.folder import FolderBlobs
 from kb.documents.edit import Edit
+from kb.documents.note_change import NoteChange
 from kb.documents.originals import Originals
 from kb.documents.save import save
 from kb.documents.submit import drop, retry
-from kb.documents.update import NoteChange, update_note
+from kb.documents.update import update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.ingest.stop_signal import StopSignal
 from kb.parser.extracting_sandbox import ExtractingSandbox
@@ -38,6 +39,7 @@ from kb.worker.job_waiters import JobWaiters
 from kb.worker.loop import Slots, in_lanes
 from tests.support.eventually import eventually
 from tests.support.models import WrappedModel
+from tests.support.note_vectors import at_once
 from tests.support.scans import scan
 from tests.support.workers import job_of, new_worker, queued, working
 
@@ -60,7 +62,7 @@ class Failing(WrappedModel):
         self.before_cut(text)
         return self._embedder.token_starts(text)
 
-    def embed_passages(self, texts):
+    def embed_passages(self, texts, *, alone=True):
         if len(texts) == SLICE and "ledgers" in texts[0]:
             self.slices += 1
             self.before_slice.get(self.slices, list)()
@@ -392,11 +394,27 @@ def test_a_text_that_fails_after_its_first_slice_is_begun_again_and_written_once
 
 
 @pytest.mark.requirement("N-2")
+def test_an_update_whose_text_cannot_be_cut_leaves_the_old_note_whole(store, worker, failing):
+    document_id = ended(store, submit(store, worker, text="old words")).document_id
+
+    def out_of_memory(_):
+        raise MemoryError
+
+    failing.before_cut = out_of_memory
+    with pytest.raises(MemoryError):
+        update_note(store, at_once(failing), document_id, NoteChange(Edit("new words")))
+    assert found(store, "old") == ["old words"]
+    assert found(store, "new") == []
+    with store.read() as tx:
+        assert tx.documents.get(document_id).updated_at is None
+
+
+@pytest.mark.requirement("N-2")
 def test_an_update_that_cannot_be_embedded_leaves_the_old_note_whole(store, worker, failing):
     document_id = ended(store, submit(store, worker, text="old words")).document_id
     failing.failures = 1
     with pytest.raises(RuntimeError):
-        update_note(store, failing, document_id, NoteChange(Edit("new words")))
+        update_note(store, at_once(failing), document_id, NoteChange(Edit("new words")))
     assert found(store, "old") == ["old words"]
     assert found(store, "new") == []
     with store.read() as tx:

@@ -223,6 +223,7 @@ class CallerDocuments(Guarded[Documents]):
         "parts": of_visible,
         "stamp": of_visible,
         "has_vectors": of_visible,
+        "without_vectors": of_visible,
         "set_vectors": of_visible,
         "replace": changing("update"),
         "update": changing("update"),
@@ -435,6 +436,9 @@ class CallerJobs(Guarded[Jobs]):
         job_id = self.inner.add(job)
         self.tx.record("submit", job_id=job_id)
         return job_id
+
+    def await_vectors(self, document_id: int, title: str, text: str, author: Author) -> None:
+        self.inner.await_vectors(document_id, title, text, author, self.tx.limit)
 
     def get(self, job_id: int) -> rows.Job | None:
         return self._seen(self.inner.get(job_id))

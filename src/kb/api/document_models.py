@@ -94,6 +94,12 @@ class DocumentWithChunks(Document):
     part_of: int | None = None
 
 
+class ChangedNote(DocumentWithChunks):
+    """A note after a change. Until it is `embedded`, semantic search does not find all of its new passages."""
+
+    embedded: bool
+
+
 class DocumentList(Reply):
     """A page of documents. `next_cursor` is null on the last page, and `total` is null unless requested."""
 

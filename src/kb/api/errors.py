@@ -48,6 +48,10 @@ class NotANote(KbError, status=409, code="not-a-note"):
     """Only notes can be updated. To change a file, send it again under the same source_path."""
 
 
+class AlreadyMade(KbError, status=409, code="already-made"):
+    """The note already has this change, so it was not made again."""
+
+
 class NotPaged(KbError, status=409, code="not-paged"):
     """This document has no pages. Request lines or characters."""
 

@@ -40,9 +40,12 @@ ReembedAction = Literal["start", "stop", "resume", "rollback", "finish"]
 ENDED: Final = frozenset[JobStatus]({"done", "failed"})
 """The final states of a job."""
 
-JobKind = Literal["note", "file"]
+JobKind = Literal["note", "file", "vectors"]
 NOTE: Final = "note"
 """The kind of a note's job, and the type of its document."""
+
+VECTORS: Final = "vectors"
+"""The kind of a job that makes the vectors of a changed document. It disappears when it is done."""
 
 Restriction = Literal["files", "network", "processes", "writing"]
 """A restriction of the parser: no access to files, to the network, to other processes, or no writing of files."""

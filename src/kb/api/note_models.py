@@ -53,6 +53,13 @@ class NoteUpdate(Request):
     title: Title | None = None
     tags_add: Tags = []
     tags_remove: Tags = []
+    once: Annotated[
+        bool,
+        Field(
+            description="Refuse an edit of a part that the same key and program made less than ten minutes ago, if its"
+            " words are still there. For clients that may repeat a call whose answer they missed."
+        ),
+    ] = False
 
 
 class Alike(Reply):

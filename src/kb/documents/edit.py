@@ -46,6 +46,15 @@ class Edit:
         """Whether the result depends on the old text."""
         return self.text is None
 
+    def is_in(self, text: str) -> bool:
+        """Return whether a text has all words of this change of a part, and not the words that it replaces."""
+        if self == Edit() or not self.rests_on_text:
+            return False
+        new = adopt_line_ends(text, self.new or "")
+        rest = text.replace(new, "") if new else text
+        is_replaced = self.old is None or (new in text and self.old not in rest)
+        return is_replaced and all(part in text for part in (self.append, self.prepend) if part)
+
     def apply(self, before: str) -> str:
         """Return the changed text; `prepend` goes after the front matter.
 

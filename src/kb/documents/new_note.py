@@ -142,7 +142,7 @@ def _write(tx: Transaction, ready: Ready) -> Job:
         tx.history.discard_parts(document_id, keep=(), author=job.author)
     if existed and has_vectors:
         add_vectors(tx, document_id, content)
-    is_complete = tx.documents.has_vectors(document_id) if existed else has_vectors
+    is_complete = (has_vectors and not existed) or tx.documents.has_vectors(document_id)
     end = tx.jobs.finish if is_complete else tx.jobs.set_document
     end(queued.id, document_id, existed=existed, omitted=content.omitted)
     return existing_job(tx, queued.id)

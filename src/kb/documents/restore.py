@@ -6,14 +6,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from kb.api.errors import NotInBin, Occupied
+from kb.documents.late_vectors import await_vectors
 from kb.documents.lookup import existing_document, existing_version, missing_document
 from kb.documents.originals import Originals
 from kb.documents.preconditions import check_match
 from kb.documents.replacement import drop_taken_link
-from kb.embed.protocol import Embedder
-from kb.ingest.active_model import again_if_model_changed
-from kb.ingest.chunk import Chunker
-from kb.ingest.draft import NO_VECTORS, Draft, body_hash_of, embed_draft
+from kb.ingest.draft import NO_VECTORS, body_hash_of
 from kb.lexical.language import guessed
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import (
@@ -24,16 +22,13 @@ from kb.store.rows import (
     Content,
     Document,
     NewChunk,
-    VectorSpace,
     Version,
     content_fields,
 )
 
 
-@again_if_model_changed
 def revert(
     store: Store,
-    embedder: Embedder,
     originals: Originals,
     document_id: int,
     number: int,
@@ -59,21 +54,20 @@ def revert(
         check_match(existing_document(tx, document_id), if_match)
         version = existing_version(tx, document_id, number)
         chunks = tx.history.chunks(version)
-    content = restored_content(version.document, chunks, embedder, checkpoint)
+    content = stored_content(version.document, chunks)
     with store.write(checkpoint) as tx:
         document = existing_document(tx, document_id)
         check_match(document, if_match)
         check(tx)
         _write(tx, document, version, drop_taken_link(tx, document_id, content, together), author)
+        await_vectors(tx, document_id, author)
         document = existing_document(tx, document_id)
     originals.sweep(store)
     return document
 
 
-@again_if_model_changed
 def restore(
     store: Store,
-    embedder: Embedder,
     document_id: int,
     author: Author = NOBODY,
     *,
@@ -94,7 +88,7 @@ def restore(
     author = replace(author, why=author.why or "restored from the bin")
     with store.read() as tx:
         deleted = [(binned, _chunks(tx, binned)) for binned in _deleted_together(tx, document_id)]
-    contents = [restored_content(binned.document, chunks, embedder, checkpoint) for binned, chunks in deleted]
+    contents = [stored_content(binned.document, chunks) for binned, chunks in deleted]
     with store.write(checkpoint) as tx:
         document = _binned(tx, document_id).document
         _check_place(tx, document)
@@ -105,31 +99,20 @@ def restore(
             if tx.history.binned(binned.document.id) == binned and not _occupant(tx, binned.document):
                 placed = drop_taken_link(tx, binned.document.id, content, together)
                 tx.history.restore(binned.document.id, placed, author)
+                await_vectors(tx, binned.document.id, author)
                 tx.jobs.retry_parts(binned.document.id)
         return existing_document(tx, document_id)
 
 
-def restored_content(
-    document: Document, chunks: Sequence[Chunk], embedder: Embedder, checkpoint: Callable[[], None]
-) -> Content:
-    """Return the content that a document had, with new embeddings."""
-    embedder = embedder.current
-    return embed_draft(stored_draft(document, chunks, embedder), embedder, checkpoint)
-
-
-def stored_draft(document: Document, chunks: Sequence[Chunk], embedder: Embedder) -> Draft:
-    """Return the draft of a document with these chunks."""
-    embedder = embedder.current
-    chunker = Chunker(embedder)
+def stored_content(document: Document, chunks: Sequence[Chunk]) -> Content:
+    """Return the content that a document had with these chunks, without vectors."""
     made = {
         "chunks": [NewChunk(chunk.text, chunk.header, chunk.place) for chunk in chunks],
         "vectors": NO_VECTORS,
-        "inputs": [chunker.passage(chunk.header, chunk.text) for chunk in chunks],
-        "space": VectorSpace.of(embedder.spec),
         "language": guessed([chunk.text for chunk in chunks]),
         "body_hash": body_hash_of(document.doc_type, chunks),
     }
-    return Draft(**content_fields(document) | made)
+    return Content(**content_fields(document) | made)
 
 
 def is_same_content(one: Document, other: Document) -> bool:

@@ -9,15 +9,16 @@ from typing import Final, NamedTuple
 from kb.api.errors import Invalid, NotFound
 from kb.api.fields import MAX_TAG_CHARS, NOTE
 from kb.api.tag_tree import is_in_branch, renamed, stem
+from kb.documents.late_vectors import await_vectors
 from kb.documents.save import without_given_tags
 from kb.documents.update import given_title
 from kb.embed.protocol import Embedder
 from kb.formats.readers.front_matter import with_renamed_tags
 from kb.ingest.active_model import again_if_model_changed
-from kb.ingest.draft import draft_note, embed_draft
+from kb.ingest.draft import draft_note
 from kb.store.protocol import Store, Transaction
 from kb.store.row_mapping import cursor_after
-from kb.store.rows import NOBODY, Author, Document, Filter, optional_fields
+from kb.store.rows import NOBODY, Author, Chunk, Document, Filter, optional_fields
 
 PAGE: Final = 1000
 
@@ -40,8 +41,8 @@ def rename_tag(
 ) -> RenamedTag:
     """Rename a tag and all tags below it, in all documents that the caller sees, in one transaction.
 
-    kb also renames them in the front matter of notes. It does not change files, because others own them. Embedding,
-    the slow part, runs before the transaction; a note whose text changes in the meantime keeps its text.
+    kb also renames them in the front matter of notes. It does not change files, because others own them. The texts are
+    cut before the transaction; a note whose text changes in the meantime keeps its text.
 
     Raises:
         NotFound: no document has the tag or a tag below it.
@@ -53,11 +54,8 @@ def rename_tag(
     with store.read() as tx:
         texts = _changed_texts(tx, old, _names(tx, old, new))
     prepared = {
-        note.id: (
-            note,
-            embed_draft(draft_note(text, given_title(note), embedder, checkpoint=checkpoint), embedder, checkpoint),
-        )
-        for note, text in texts
+        note.id: (note, draft_note(text, given_title(note), embedder, checkpoint=checkpoint, before=chunks).content())
+        for note, chunks, text in texts
     }
     from_text = 0
     with store.write() as tx:
@@ -70,6 +68,7 @@ def rename_tag(
             if content and (note.content_hash, note.title) == (document.content_hash, document.title):
                 content = replace(content, replaces=document.replaces, **optional_fields(document))
                 tx.documents.replace(document.id, without_given_tags(content, document))
+                await_vectors(tx, document.id, author)
             else:
                 from_text += not names.keys().isdisjoint(document.own_tags)
             tx.documents.change_tags(document.id, add=[names[tag] for tag in before], remove=before)
@@ -104,13 +103,13 @@ def _names(tx: Transaction, old: str, new: str) -> dict[str, str]:
     return names
 
 
-def _changed_texts(tx: Transaction, old: str, names: Mapping[str, str]) -> list[tuple[Document, str]]:
-    """Return the notes with one of these tags in their front matter, and their texts with the new names."""
+def _changed_texts(tx: Transaction, old: str, names: Mapping[str, str]) -> list[tuple[Document, list[Chunk], str]]:
+    """Return the notes with one of these tags in their front matter, their chunks, and their new texts."""
     notes = (
         note for note in _all(tx, Filter(tags=(old,), doc_type=NOTE)) if not names.keys().isdisjoint(note.own_tags)
     )
-    texts = ((note, "".join(chunk.text for chunk in tx.documents.chunks(note.id))) for note in notes)
-    return [(note, after) for note, text in texts if (after := with_renamed_tags(text, names)) != text]
+    texts = ((note, chunks := tx.documents.chunks(note.id), "".join(chunk.text for chunk in chunks)) for note in notes)
+    return [(note, chunks, after) for note, chunks, text in texts if (after := with_renamed_tags(text, names)) != text]
 
 
 def _all(tx: Transaction, where: Filter) -> list[Document]:

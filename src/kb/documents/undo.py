@@ -17,7 +17,6 @@ from kb.documents.delete import delete
 from kb.documents.originals import Originals
 from kb.documents.restore import is_same_content, restore, revert
 from kb.documents.submit import drop
-from kb.embed.protocol import Embedder
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import NOBODY, Author, Binned, Document, Operation, Version
 
@@ -119,7 +118,6 @@ class Plan:
 
 def carry_out(
     store: Store,
-    embedder: Embedder,
     originals: Originals,
     planned: Plan,
     author: Author = NOBODY,
@@ -137,8 +135,8 @@ def carry_out(
     if planned.jobs:  # some of them may have ended since the plan was made
         planned = plan(store, planned.scope)
     together = {step.document_id for step in planned.steps if not step.skipped}
-    bring_back = partial(restore, store, embedder, checkpoint=checkpoint, together=together)
-    take_back = partial(revert, store, embedder, originals, checkpoint=checkpoint, together=together)
+    bring_back = partial(restore, store, checkpoint=checkpoint, together=together)
+    take_back = partial(revert, store, originals, checkpoint=checkpoint, together=together)
 
     def done(step: PlannedUndo) -> PlannedUndo:
         try:

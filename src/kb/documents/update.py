@@ -2,98 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final, NamedTuple
 
 from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
 from kb.api.fields import MAX_TAGS, NOTE
 from kb.documents.edit import Edit
-from kb.documents.lookup import existing_document
+from kb.documents.late_vectors import await_vectors
+from kb.documents.lookup import author_of, existing_document
+from kb.documents.note_change import NO_EDIT, NoteChange, is_repeated, keep_key
 from kb.documents.preconditions import check_match
 from kb.documents.save import without_given_tags
 from kb.embed.protocol import Embedder
 from kb.formats.readers.front_matter import front_matter
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
-from kb.ingest.draft import draft_note, embed_draft
+from kb.ingest.draft import Draft, draft_note
+from kb.ingest.note_vectors import NoteVectors
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import NOBODY, Author, Chunk, Content, Document, optional_fields
 
 MAX_ATTEMPTS: Final = 20
 """How often an edit is repeated because somebody else changed the text."""
 
-NO_EDIT: Final = Edit()
 
+class UpdatedNote(NamedTuple):
+    """A note after a change, with its chunks and its last author, all of the same moment."""
 
-@dataclass(frozen=True, slots=True)
-class NoteChange:
-    """The changes to a note; its `content_hash` must be one of `if_match`."""
-
-    edit: Edit = NO_EDIT
-    title: str | None = None
-    tags_add: Sequence[str] = ()
-    tags_remove: Sequence[str] = ()
-    if_match: Collection[str] | None = None
+    note: Document
+    chunks: list[Chunk]
+    author: Author
 
 
 @again_if_model_changed
 def update_note(
     store: Store,
-    embedder: Embedder,
+    vectors: NoteVectors,
     document_id: int,
     change: NoteChange,
     check_text: Callable[[str], None] = lambda _: None,
     checkpoint: Callable[[], None] = lambda: None,
     author: Author = NOBODY,
-) -> tuple[Document, list[Chunk]]:
-    """Change a note in place (requirements N-1 to N-6); return the changed note and its chunks.
+) -> UpdatedNote:
+    """Change a note in place (requirements N-1 to N-6).
 
-    Embedding, the slow part, runs before the transaction, which then checks that the note is unchanged. If somebody
-    else changed the text, the edit is applied to the new text. `check_text` may refuse the new text. `checkpoint` is
-    called regularly and may stop the work by raising an error.
+    Only changed passages are embedded, before the transaction. If they are many, or the model is busy, a job adds their
+    vectors later. The transaction checks that the note is unchanged. If somebody else changed the text, the edit is
+    applied to the new text. A repeated change does nothing. `check_text` may refuse the new text.
+    `checkpoint` is called regularly and may stop the work by raising an error.
 
     Raises:
         NotFound: the document does not exist.
         NotANote: the document is not a note.
         Changed: the `content_hash` is not in `if_match`.
+        AlreadyMade, KeyReused: see `is_repeated`.
         Invalid: the edit does not fit the text.
         TooManyTags: the note would have more than `MAX_TAGS`.
     """
+    arrived = time.monotonic()
     for _ in range(MAX_ATTEMPTS):
         with store.read() as tx:
-            note = _matching(tx, document_id, change.if_match)
-            before = _text(tx, document_id)
-        content = _drafted(note, before, change, check_text, embedder, checkpoint)
-        with store.write() as tx:
-            present = _matching(tx, document_id, change.if_match)
-            if change.edit.rests_on_text and present.content_hash != note.content_hash:
-                continue
-            if content is not None and given_title(present) != given_title(note):
-                continue
-            add, remove = _tag_changes(present, content, change)
-            if content is None and set(present.tags).difference(remove).union(add) == set(present.tags):
-                return present, tx.documents.chunks(document_id)
-            tx.history.keep(document_id, author)
-            if content is not None:
-                merged = replace(content, replaces=present.replaces, **optional_fields(present))
-                tx.documents.replace(document_id, without_given_tags(merged, present, change.tags_add))
-            tx.documents.change_tags(document_id, add=add, remove=remove)
-            changed = existing_document(tx, document_id)
-            if (add or remove) and len(changed.tags) > MAX_TAGS:
-                raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
-            return changed, tx.documents.chunks(document_id)
+            note, before = existing_note(tx, document_id), tx.documents.chunks(document_id)
+            text = _text(before)
+            if is_repeated(tx, note, text, change, author):
+                return UpdatedNote(note, before, author_of(tx, document_id))
+            check_match(note, change.if_match, shown=partial(str, text))
+        draft = _drafted(note, text, before, change, check_text, vectors.embedder, checkpoint)
+        content = vectors.content(draft, arrived, before)[0] if draft else None
+        with store.write(checkpoint, urgent=True) as tx:
+            if changed := _write(tx, note, content, change, author):
+                return UpdatedNote(changed, tx.documents.chunks(document_id), author_of(tx, document_id))
     raise Changed(f"Others keep changing note {document_id}. Try again.")
+
+
+def _write(
+    tx: Transaction, before: Document, content: Content | None, change: NoteChange, author: Author
+) -> Document | None:
+    """Write a change of a note, and return the note; None if the content does not fit the note of now."""
+    note = existing_note(tx, before.id)
+    is_other = note.content_hash != before.content_hash
+    if (is_other or change.idempotency_key) and is_repeated(tx, note, _stored_text(tx, note), change, author):
+        return note
+    check_match(note, change.if_match, shown=lambda: _stored_text(tx, note))
+    if (content is None or change.edit.rests_on_text) and is_other:
+        return None
+    if content is not None and given_title(note) != given_title(before):
+        return None
+    keep_key(tx, note, change, author)
+    add, remove = _tag_changes(note, content, change)
+    if content is None and set(note.tags).difference(remove).union(add) == set(note.tags):
+        return note
+    tx.history.keep(note.id, author)
+    if content is not None:
+        merged = replace(content, replaces=note.replaces, **optional_fields(note))
+        tx.documents.replace(note.id, without_given_tags(merged, note, change.tags_add))
+        await_vectors(tx, note.id, author)
+    tx.documents.change_tags(note.id, add=add, remove=remove)
+    changed = existing_document(tx, note.id)
+    if (add or remove) and len(changed.tags) > MAX_TAGS:
+        raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
+    return changed
 
 
 def _drafted(
     note: Document,
     before: str,
+    chunks: Sequence[Chunk],
     change: NoteChange,
     check_text: Callable[[str], None],
     embedder: Embedder,
     checkpoint: Callable[[], None],
-) -> Content | None:
+) -> Draft | None:
     """Return the new content of the note; None if neither its text nor its title changes."""
     if change.edit == NO_EDIT and change.title is None:
         return None
@@ -104,7 +126,9 @@ def _drafted(
     if without_embedded(after) != after and without_embedded(before) == before:
         raise Invalid("text: a note cannot contain a picture as base64. Add the picture, or the whole text, as a file.")
     title = change.title or (None if _brings_title(change.edit, before) else given_title(note))
-    return embed_draft(draft_note(after, title, embedder, checkpoint=checkpoint), embedder, checkpoint)
+    if after == before and title == given_title(note):
+        return None
+    return draft_note(after, title, embedder, checkpoint=checkpoint, before=chunks)
 
 
 def _brings_title(edit: Edit, before: str) -> bool:
@@ -125,19 +149,28 @@ def _tag_changes(note: Document, content: Content | None, change: NoteChange) ->
     return [*change.tags_add, *asked_for], [*change.tags_remove, *(before - after)]
 
 
-def _text(tx: Transaction, document_id: int) -> str:
-    return "".join(chunk.text for chunk in tx.documents.chunks(document_id))
+def existing_note(tx: Transaction, document_id: int) -> Document:
+    """Return a note.
 
-
-def _matching(tx: Transaction, document_id: int, if_match: Collection[str] | None) -> Document:
+    Raises:
+        NotFound: the document does not exist.
+        NotANote: the document is not a note.
+    """
     document = existing_document(tx, document_id)
     if document.doc_type != NOTE:
         raise NotANote(
             f"Document {document_id} is of type {document.doc_type}, and only notes can be updated. To replace a file,"
             " add it again under its path (kb add PATH)."
         )
-    check_match(document, if_match, shown=lambda: _text(tx, document_id))
     return document
+
+
+def _stored_text(tx: Transaction, note: Document) -> str:
+    return _text(tx.documents.chunks(note.id))
+
+
+def _text(chunks: Sequence[Chunk]) -> str:
+    return "".join(chunk.text for chunk in chunks)
 
 
 def change_tags(

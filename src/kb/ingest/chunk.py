@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kb.embed.protocol import Tokenizer
 from kb.formats.text.extracted import Extracted, Section
 from kb.lexical.document_names import HEADING_MARK
-from kb.store.rows import ChunkPosition, NewChunk
+from kb.store.rows import Chunk, ChunkPosition, NewChunk
 
 CHUNK_TOKENS = 200
 """The maximum length of a chunk if the window is large enough; the rest is for the chunk's header."""
@@ -105,6 +105,31 @@ class Chunker:
                 yield NewChunk(extracted.text[start:end], header.text, place), passage
                 start = end
 
+    def split_edited(self, text: str, title: str | None, before: Sequence[Chunk]) -> Iterator[tuple[NewChunk, str]]:
+        """Split a text without structure that was edited; only passages at a change are cut again.
+
+        Joined, the chunks are the text. The input of a passage that stays is empty.
+
+        Args:
+            text: the text after the edit.
+            title: as in `split`.
+            before: the chunks before the edit.
+        """
+        header = self._header(Section(0, 0), title).text
+        first, last = kept_ends(before, text) if all(chunk.header == header for chunk in before) else (0, 0)
+        end = len(before) - last
+        start = sum(len(chunk.text) for chunk in before[:first])
+        stop = len(text) - sum(len(chunk.text) for chunk in before[end:])
+        for chunk in before[:first]:
+            yield NewChunk(chunk.text, header, chunk.place), ""
+        lines = text.count("\n", 0, start)
+        for new, passage in self.split(Extracted.of_text(text[start:stop]), title):
+            yield replace(new, place=new.place.moved(lines, start)), passage
+        lines = text.count("\n", start, stop) - sum(chunk.text.count("\n") for chunk in before[first:end])
+        characters = len(text) - sum(len(chunk.text) for chunk in before)
+        for chunk in before[end:]:
+            yield NewChunk(chunk.text, header, chunk.place.moved(lines, characters)), ""
+
     def passage(self, header: str, text: str) -> str:
         """Return the model's input for an existing chunk, the same as from `split`."""
         stands_under = _Header(header, self._tokenizer.token_starts(header))
@@ -139,6 +164,26 @@ class Chunker:
                 reserve += excess
             else:
                 size = max(1, size - excess)
+
+
+def kept_ends(before: Sequence[Chunk], text: str) -> tuple[int, int]:
+    """Return how many chunks at the beginning and at the end of an edited text stay.
+
+    The ones next to a change are cut again, together with it: only the new words may be a poor chunk.
+    """
+    start, end = 0, len(text)
+    first = last = 0
+    for chunk in before:
+        if not text.startswith(chunk.text, start):
+            break
+        start += len(chunk.text)
+        first += 1
+    for chunk in reversed(before[first:]):
+        if not text.endswith(chunk.text, start, end):
+            break
+        end -= len(chunk.text)
+        last += 1
+    return max(0, first - 1), max(0, last - 1)
 
 
 class _Cited(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import file_digest, sha256
 from itertools import chain, islice
@@ -23,7 +23,7 @@ from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
 from kb.lexical.document_names import with_aliases
 from kb.lexical.language import guessed
 from kb.parser.sandbox import Sandbox
-from kb.store.rows import Chunk, Content, NewChunk, VectorSpace
+from kb.store.rows import Chunk, Content, NewChunk, VectorSpace, unchanged
 
 NOT_READ = "Not read: "
 """The beginning of a document's last line if parts of its file were not read."""
@@ -52,11 +52,30 @@ SLICE = 64
 class Draft(Content):
     """A document without vectors; `inputs` are the texts for the model, one per chunk.
 
-    `attachments` were found inside its file. `space` is the space of the model whose window the chunks fit.
+    `attachments` were found inside its file. `known` are the indexes of the chunks whose vectors the store has. `space`
+    is the space of the model whose window the chunks fit.
     """
 
     inputs: Sequence[str] = ()
     attachments: Sequence[Attachment] = ()
+    known: Collection[int] = ()
+
+    @property
+    def new(self) -> list[int]:
+        """The indexes of the chunks that need vectors."""
+        return [index for index in range(len(self.chunks)) if index not in self.known]
+
+    def knowing(self, before: Sequence[Chunk]) -> Draft:
+        """Return the draft of a document that has the chunks `before`: chunks that stay keep their vectors."""
+        return replace(self, known=unchanged(before, self.chunks).keys())
+
+    def content(self, vectors: NDArray[np.float32] | None = None) -> Content:
+        """Return the content, with the vectors of the `new` chunks or without."""
+        fields = {name: getattr(self, name) for name in OF_CONTENT}
+        if vectors is not None and (new := self.new):
+            fields["vectors"] = np.zeros((len(self.chunks), vectors.shape[1]), np.float32) if self.known else vectors
+            fields["vectors"][new] = vectors
+        return Content(**fields)
 
 
 OF_CONTENT = tuple(field.name for field in fields(Content))
@@ -69,6 +88,7 @@ def draft_note(
     embedder: Embedder,
     content_hash: str | None = None,
     checkpoint: Callable[[], None] = lambda: None,
+    before: Sequence[Chunk] = (),
 ) -> Draft:
     """Return the draft of a note; without any title, it is listed under its first line.
 
@@ -78,12 +98,13 @@ def draft_note(
         embedder: the model.
         content_hash: the SHA-256 of the text, if known.
         checkpoint: is called regularly and may stop the work by raising an error.
+        before: the chunks before an edit. Those that stay have no input for the model.
     """
     content_hash = content_hash or sha256(text.encode()).hexdigest()
     embedder = embedder.current
     matter = front_matter(text)
     name = title or (matter.title or "")[:MAX_TITLE] or None
-    passages = Chunker(embedder, checkpoint).split(Extracted.of_text(text), name)
+    passages = Chunker(embedder, checkpoint).split_edited(text, name, before)
     draft = _draft(NOTE, name or first_line(text[matter.length :]), content_hash, passages)
     space = VectorSpace.of(embedder.spec)
     return replace(
@@ -173,7 +194,7 @@ def embed_draft(draft: Draft, embedder: Embedder, checkpoint: Callable[[], None]
 def embed_slices(
     drafts: Sequence[Draft], embedder: Embedder, checkpoint: Callable[[], None] = lambda: None
 ) -> Iterator[NDArray[np.float32]]:
-    """Embed the chunks of the drafts, a slice at a time.
+    """Embed the new chunks of the drafts, a slice at a time.
 
     Raises:
         ModelChanged: a draft was made for another model.
@@ -181,7 +202,7 @@ def embed_slices(
     embedder = embedder.current
     if any(draft.space not in (None, VectorSpace.of(embedder.spec)) for draft in drafts):
         raise ModelChanged
-    inputs = [text for draft in drafts for text in draft.inputs]
+    inputs = [draft.inputs[index] for draft in drafts for index in draft.new]
     for start in range(0, len(inputs), SLICE):
         checkpoint()
         yield embedder.embed_passages(inputs[start : start + SLICE])
@@ -189,12 +210,8 @@ def embed_slices(
 
 def embedded_contents(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) -> list[Content]:
     vectors = np.concatenate(slices) if slices else NO_VECTORS
-    ends = np.cumsum([len(draft.inputs) for draft in drafts])
-    kept_fields = [{name: getattr(draft, name) for name in OF_CONTENT} for draft in drafts]
-    return [
-        Content(**fields | {"vectors": own})
-        for fields, own in zip(kept_fields, np.split(vectors, ends[:-1]), strict=True)
-    ]
+    ends = np.cumsum([len(draft.new) for draft in drafts])
+    return [draft.content(own) for draft, own in zip(drafts, np.split(vectors, ends[:-1]), strict=True)]
 
 
 def first_line(text: str) -> str:

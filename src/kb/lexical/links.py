@@ -36,6 +36,9 @@ _LINK: Final = re.compile(
     r"|(?P<address>(?:https?|kb)://[^\s<>\[\]()\"'`|]{1,2000})",
     re.MULTILINE,
 )
+_MARK: Final = re.compile(r"[\[\]]|://")
+"""Part of each link."""
+
 _OWN: Final = re.compile(r"(?:https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?)?/d/(\d{1,18})(?![^/?#])")
 """The address of a document in the web interface on this computer."""
 
@@ -133,12 +136,21 @@ def names_of(
 def links_in(text: str) -> list[Link]:
     """Return the links in a Markdown text, each target once, but no links in code and in comments."""
     links: dict[str, Link] = {}
-    for match in _LINK.finditer(_without_comments(_without_code(text))):
+    for match in _found(_without_comments(_without_code(text))):
         if link := _parse(match):
             links.setdefault(link.target, link)
         if len(links) == MOST:
             break
     return list(links.values())
+
+
+def _found(text: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of `_LINK`, which are within a line; few lines of a long text have any."""
+    end = 0
+    while mark := _MARK.search(text, end):
+        start, end = text.rfind("\n", 0, mark.start()) + 1, text.find("\n", mark.start())
+        end = len(text) if end < 0 else end
+        yield from _LINK.finditer(text, start, end)
 
 
 def line_at(text: str, place: int) -> str:
@@ -307,6 +319,8 @@ def _forms(own: str) -> Iterator[str]:
 
 def _without_code(text: str) -> str:
     """Return a text of the same length with blanks in place of code."""
+    if "`" not in text and "~~~" not in text:
+        return text
     lines = text.splitlines(keepends=True)
     fence = ""
     pieces: list[str] = []

@@ -19,8 +19,9 @@ from kb.api.stream_safe import composed
 from kb.documents.delete import delete
 from kb.documents.edit import Edit
 from kb.documents.new_note import NoteIntake
+from kb.documents.note_change import NO_EDIT, NoteChange
 from kb.documents.restore import restore
-from kb.documents.update import NO_EDIT, NoteChange, update_note
+from kb.documents.update import update_note
 from kb.folders.deletions import FEW, SHARE, Judge, Withheld
 from kb.folders.disk_view import DiskView
 from kb.formats.text.base64_data import without_embedded
@@ -286,7 +287,7 @@ class Incoming:
         with self.parts.store.read() as tx:
             is_binned = tx.history.binned(document_id) is not None
         if is_binned:
-            restore(self.parts.audited, self.parts.vectors.embedder, document_id, self._author)
+            restore(self.parts.audited, document_id, self._author)
         with self.parts.store.read() as tx:
             note, base = tx.documents.get(document_id), base_of(tx, row)
             if note is None:
@@ -307,7 +308,7 @@ class Incoming:
         if change:
             update_note(
                 self.parts.audited,
-                self.parts.vectors.embedder,
+                self.parts.vectors,
                 document_id,
                 change,
                 checkpoint=self.parts.checkpoint,

@@ -164,7 +164,6 @@ def revert_document(
     expected = None if if_match is None else hashes_in(request)
     document = revert(
         services.store,
-        services.embedder,
         services.originals,
         document_id,
         revert_request.version,
@@ -183,7 +182,7 @@ def revert_document(
 )
 def restore_document(document_id: Id, services: ServicesDep, author: AuthorDep) -> Document:
     """Restore a document from the bin, with the attachments that were deleted with it."""
-    restored = restore(services.store, services.embedder, document_id, author, checkpoint=services.stop.check)
+    restored = restore(services.store, document_id, author, checkpoint=services.stop.check)
     return to_model(services, restored)
 
 
@@ -220,7 +219,7 @@ def undo_changes(undo_request: UndoRequest, services: ServicesDep, author: Autho
     with services.store.view() as tx:
         shown = operation and operation_model(tx, operation)
     if not undo_request.dry_run:
-        steps = carry_out(services.store, services.embedder, services.originals, planned, author, services.stop.check)
+        steps = carry_out(services.store, services.originals, planned, author, services.stop.check)
     done = Counter(step.action for step in steps if not step.skipped)
     return Undone(
         dry_run=undo_request.dry_run,

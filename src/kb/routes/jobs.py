@@ -96,11 +96,9 @@ async def submit(
     seconds = query.wait or preferred_wait(prefer)
     if seconds and not query.wait:
         response.headers["Preference-Applied"] = f"wait={seconds}"
-    if accepted.job_id and accepted.status not in ENDED:
-        services.worker.wake()
-        if seconds:
-            alike = accepted.alike
-            accepted = receipt(await awaited_job(services, accepted.job_id, seconds), alike)
+    if accepted.job_id and seconds and accepted.status not in ENDED:
+        alike = accepted.alike
+        accepted = receipt(await awaited_job(services, accepted.job_id, seconds), alike)
     if (seconds or not accepted.stored) and accepted.status in ENDED:
         response.status_code = 200
     return accepted

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
+from hashlib import sha256
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
 
-from kb.api.document_models import DocumentWithChunks
+from kb.api.document_models import ChangedNote
 from kb.api.errors import Invalid
 from kb.api.note_models import NoteUpdate
 from kb.documents.edit import Edit
-from kb.documents.lookup import author_of
-from kb.documents.update import NoteChange, update_note
+from kb.documents.note_change import NoteChange
+from kb.documents.update import update_note
 from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
 from kb.routes.documents import to_models, with_chunks
 from kb.routes.preconditions import hashes_in
@@ -38,8 +39,22 @@ def patch_note(
     if_match: Annotated[
         str | None, Header(description="The `content_hash` that the note must still have, in quotes (RFC 9110).")
     ] = None,
-) -> DocumentWithChunks:
-    """Change a note. As soon as this call returns, searches find the new text and no longer the old one."""
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            min_length=1,
+            max_length=255,
+            description="A key of your choice. A repeated call with this key returns the note and changes nothing.",
+        ),
+    ] = None,
+) -> ChangedNote:
+    """Change a note. As soon as this call returns, searches find the new words and no longer the old ones.
+
+    kb embeds only the changed passages. If they are many or the model is busy, their vectors follow later (`embedded`).
+
+    A call with `Idempotency-Key` can be repeated. So can one with `If-Match`: if the last change was the same one, the
+    answer is the unchanged note.
+    """
     settings = services.settings
     check_change(update)
     check_tags(tags_add=update.tags_add, tags_remove=update.tags_remove)
@@ -51,10 +66,13 @@ def patch_note(
         tags_add=update.tags_add,
         tags_remove=update.tags_remove,
         if_match=None if if_match is None else hashes_in(request),
+        once=update.once,
+        idempotency_key=idempotency_key,
+        request_hash=sha256(f"{document_id} {if_match} {update.model_dump_json()}".encode()).hexdigest(),
     )
-    note, chunks = update_note(
+    note, chunks, last_author = update_note(
         services.store,
-        services.embedder,
+        services.note_vectors,
         document_id,
         change,
         partial(check_note, settings=settings),
@@ -63,7 +81,8 @@ def patch_note(
     )
     with services.store.read() as tx:
         [model] = to_models(tx, [note])
-        return with_chunks(model, chunks, len(chunks), author_of(tx, document_id))
+        answer = with_chunks(model, chunks, len(chunks), last_author)
+        return ChangedNote(**dict(answer), embedded=tx.documents.has_vectors(document_id))
 
 
 def check_change(update: NoteUpdate) -> None:
@@ -72,7 +91,7 @@ def check_change(update: NoteUpdate) -> None:
     Raises:
         Invalid: the message names the fields that belong together.
     """
-    if all(value in (None, []) for _, value in update):
+    if all(value in (None, []) for name, value in update if name != "once"):
         raise Invalid(
             "text: nothing to change. Send text, old and new, append, prepend, title, tags_add or tags_remove."
         )

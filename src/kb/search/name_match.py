@@ -13,6 +13,7 @@ from kb.api.stream_safe import composed
 from kb.api.tag_tree import is_in_any
 from kb.lexical.document_names import file_ending, file_stem, folded, folded_name, folder_names, telling, whole_name
 from kb.lexical.edit_distance import plain
+from kb.lexical.unicode_forms import has_names
 from kb.lexical.word_variants import variants
 from kb.search.query import Query, Unit
 from kb.store.analyzer import Analyzer
@@ -43,6 +44,9 @@ WITH_OTHER_SIGNS: Final = 0.5
 """The factor for a name that joins the parts of an identifier or a number differently, or has another form of a word:
 less than for a passage with the word as typed.
 """
+
+KEPT_LETTERS: Final = 2
+"""The first letters that stemming never changes in a longer stem; of a shorter one, it keeps the first letter."""
 
 WORD: Final = re.compile(r"[^\W_]+")
 DIGIT: Final = re.compile(r"\d")
@@ -83,13 +87,22 @@ def likeness(named: Named, words: Sequence[str], tokens_of: Callable[[str], Sequ
         title = list(dict.fromkeys(telling(tokens_of, named.title)))
         if set(title) == asked:
             return WHOLE if title == [*words] else PART_OF_NAME + REST_OF_NAME
-    names = [set(telling(tokens_of, name)) for name in named.other_names]
+    beginnings = {word[:KEPT_LETTERS] if len(word) > KEPT_LETTERS else word[:1] for word in asked}
+    names = [set(telling(tokens_of, name)) for name in named.other_names if _may_have(name, beginnings)]
     named_enough = [name for name in names if len(name & asked) >= max(LEAST_NAME * len(name), 1)]
     if not named_enough:
         return 0.0
     around = (*folder_names(named.source_path), file_ending(named.source_path), file_ending(named.filename))
     inside = {word for name in around for word in telling(tokens_of, name)}
     return max(_likeness(name, asked, inside) for name in named_enough)
+
+
+def _may_have(name: str, beginnings: Iterable[str]) -> bool:
+    """Return False if no word of a name begins so: a quick check that spares most names the tokenizer."""
+    if not name.isascii() or has_names(name):
+        return True
+    lower = name.lower()
+    return any(beginning in lower for beginning in beginnings)
 
 
 def with_name(share: float, match: NameMatch) -> float:

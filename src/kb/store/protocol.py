@@ -128,7 +128,7 @@ class Documents(Protocol):
     def replace(self, document_id: int, content: Content) -> None:
         """Replace the whole content of the document in place, and set `updated_at` (requirement N-2).
 
-        The file name stays if the content has none.
+        Passages that stay keep their ids and vectors. The file name stays if the content has none.
         """
 
     def update(self, document_id: int, content: Content) -> None:
@@ -137,8 +137,15 @@ class Documents(Protocol):
     def has_vectors(self, document_id: int) -> bool:
         """Return whether each chunk of the document has a vector other than zeros."""
 
-    def set_vectors(self, document_id: int, content: Content) -> None:
-        """Write the chunks of a document again, with new ids and the vectors of this content. It does not change."""
+    def without_vectors(self, document_id: int) -> list[Chunk]:
+        """Return the chunks of the document whose vectors are zeros, because they are not made yet."""
+
+    def set_vectors(self, document_id: int, vectors: Mapping[int, NDArray[np.float32]], space: VectorSpace) -> None:
+        """Set the vectors of such chunks, by their ids. The document does not change.
+
+        Raises:
+            ModelChanged: they are of the model that was in use before.
+        """
 
     def rename(self, document_id: int, filename: str) -> None:
         """Set the name of the document's file, and nothing else."""
@@ -253,6 +260,11 @@ class Jobs(Protocol):
 
     def add(self, job: NewJob) -> int:
         """Queue a job and return its id, or the id of the job already accepted with its idempotency key."""
+
+    def await_vectors(
+        self, document_id: int, title: str, text: str, author: Author, limit: Limit | None = None
+    ) -> None:
+        """Queue a job for the vectors of a document's passages with this text, unless one is queued."""
 
     def get(self, job_id: int) -> Job | None: ...
     def with_key(self, idempotency_key: str) -> Job | None:
@@ -644,7 +656,7 @@ class Store(Protocol):
         """
 
     def listen(self, wake: Callable[[], None], ended: Callable[[int], None] = ...) -> None:
-        """Call `wake` when another process queues a job, and `ended` with the id of a job that ends.
+        """Call `wake` when a job is queued, and `ended` with the id of a job that ends in another process.
 
         The calls come from any thread. If a connection breaks, the end of a job may go unreported.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -30,6 +31,17 @@ class ChunkPosition:
     char_end: int
     heading: tuple[str, ...] = ()
     page: int | None = None
+
+    def moved(self, lines: int, characters: int) -> ChunkPosition:
+        """Return the position after more lines and characters were inserted before it."""
+        return ChunkPosition(
+            self.line_start + lines,
+            self.line_end + lines,
+            self.char_start + characters,
+            self.char_end + characters,
+            self.heading,
+            self.page,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +103,9 @@ def optional_fields(record: object) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Content(OptionalFields):
-    """The content of a document. `vectors` has one row per chunk; `own_tags` and `date` come from the content itself.
+    """The content of a document; `own_tags` and `date` come from the content itself.
+
+    `vectors` has one row per chunk, with zeros for a chunk whose vector is made later, or no row if all are made later.
 
     `filename` is the name of its file. `title_given` is True if a person or program set the title, and False if the
     title comes from the content. `space` is the space of the vectors if it may differ from the store's. `replaces` is
@@ -115,6 +129,11 @@ class Content(OptionalFields):
     language: str | None = None
     body_hash: str | None = None
     message_ids: tuple[str, ...] = ()
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether each chunk has a vector here."""
+        return len(self.vectors) == len(self.chunks) and bool(self.vectors.any(axis=1).all())
 
 
 class OutgoingLink(NamedTuple):
@@ -237,6 +256,19 @@ class Chunk:
     header: str
     text: str
     place: ChunkPosition
+
+
+def unchanged(before: Sequence[Chunk], after: Sequence[NewChunk]) -> dict[int, Chunk]:
+    """Return the chunks that have the text, header, heading and page of a new chunk, by the index of the new one."""
+    known = defaultdict[tuple[object, ...], deque[Chunk]](deque)
+    for chunk in before:
+        known[_said(chunk)].append(chunk)
+    return {index: left.popleft() for index, chunk in enumerate(after) if (left := known.get(_said(chunk)))}
+
+
+def _said(chunk: Chunk | NewChunk) -> tuple[object, ...]:
+    """Return all of a chunk apart from its place in the text."""
+    return chunk.text, chunk.header, chunk.place.heading, chunk.place.page
 
 
 @dataclass(frozen=True, slots=True)

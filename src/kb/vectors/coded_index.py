@@ -53,6 +53,9 @@ class StoredIndex(RowIndex):
         ids = np.fromiter((chunk_id for chunk_id, _ in added), np.int64, len(added))
         return StoredIndex(self.rows.changed(ids, np.empty((ids.size, 0)), removed))
 
+    def fill(self, filled: Sequence[NewVector]) -> None:
+        """Do nothing, because no vector is in memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredSnapshot:
@@ -112,6 +115,10 @@ class CodedIndex(RowIndex):
     def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> CodedIndex:
         ids, vectors = columns(added, self.quantizer.mean.size)
         return replace(self, rows=self.rows.changed(ids, self.quantizer.encode(ids, vectors), removed))
+
+    def fill(self, filled: Sequence[NewVector]) -> None:
+        ids, vectors = columns(filled, self.quantizer.mean.size)
+        self.rows.fill(ids, self.quantizer.encode(ids, vectors))
 
     def candidates(self, query: NDArray[np.float32], allowed: NDArray[np.bool_], limit: int) -> NDArray[np.intp]:
         """Return the `limit` rows, ascending, with the highest estimates; all allowed rows if they are not more."""
@@ -197,7 +204,7 @@ def threshold(distances: NDArray[np.uint16], count: int) -> int:
 
 
 class VectorCache:
-    """The vectors of some chunks; a chunk's vector never changes. Safe to use from several threads.
+    """The vectors of some chunks; a chunk's vector never changes once it is made. Safe to use from several threads.
 
     Each id has a single place. Its lookup takes almost no time, unlike a search for the least recently used vector.
 

@@ -77,6 +77,9 @@ class FlatIndex(RowIndex):
     def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> FlatIndex:
         return FlatIndex(self.rows.changed(*columns(added, self.rows.data.shape[1]), removed))
 
+    def fill(self, filled: Sequence[NewVector]) -> None:
+        self.rows.fill(*columns(filled, self.rows.data.shape[1]))
+
 
 def usable(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the vectors, with zeros for vectors that are too long for unit vectors: their bytes are damaged."""

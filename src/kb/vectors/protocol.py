@@ -69,3 +69,6 @@ class VectorIndex(Protocol):
 
     def changed(self, added: Sequence[NewVector], removed: Collection[int]) -> VectorIndex:
         """Return the next index. The ids of `added` are ascending and higher than all earlier ids."""
+
+    def fill(self, filled: Sequence[NewVector]) -> None:
+        """Set the vectors of chunks that had zeros. Earlier moments may see them too: their texts are the same."""

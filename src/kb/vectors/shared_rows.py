@@ -79,6 +79,11 @@ class Rows:
         following.id_buffer[start:end], following.data_buffer[start:end] = ids, data
         return Rows(following.id_buffer, following.data_buffer, np.append(following.alive, np.ones(ids.size, np.bool_)))
 
+    def fill(self, ids: NDArray[np.int64], data: NDArray[Any]) -> None:
+        """Set the data of rows whose data was not known yet. Earlier moments may see it too."""
+        rows, present = self.find(ids)
+        self.data[rows[present]] = data[present]
+
     def with_room(self, size: int | None = None) -> Rows:
         """Return a copy in buffers for `size` rows (by default the current number) and half as many more."""
         size = self.alive.size if size is None else size

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from kb.access.restricted_store import as_caller
 from kb.api.errors import AlreadyReplaced, Forbidden, LeaseLost, OutOfReach, Unreadable
-from kb.api.fields import NOTE
+from kb.api.fields import NOTE, VECTORS
 from kb.api.job_errors import IN_BIN, OF_ENGINE
 from kb.api.rights import Caller
 from kb.blobs.protocol import staged_as
-from kb.documents.late_vectors import add_vectors, draft_of
+from kb.documents.late_vectors import add_vectors, await_vectors, draft_of
 from kb.documents.originals import Originals
 from kb.documents.replacement import check_current, replacement_remedy
 from kb.documents.save import save
@@ -163,7 +163,7 @@ class Ingestion:
     def ingest(self, group: Sequence[DraftedJob], lease: Lease, writes: Writes) -> Iterator[None]:
         """Embed documents and start writing them, unless all jobs are dropped; pause after each of several slices."""
         drafts = [draft for _, draft in group]
-        total, slices = sum(len(draft.inputs) for draft in drafts), []
+        total, slices = sum(len(draft.new) for draft in drafts), []
         with self._instruments.ingest("embed", jobs=len(group)):
             done = 0
             for vectors in embed_slices(drafts, self._embedder, self._stop.check):
@@ -229,11 +229,11 @@ class Ingestion:
             self._end(job, "dropped", lease)
 
     def _draft(self, job: Job) -> Draft:
-        if job.document_id is not None and (stored := draft_of(self._store, job.document_id, self._embedder)):
-            return stored
+        if job.document_id is not None:
+            return draft_of(self._store, job.document_id, self._embedder)
         if job.staged is None:
             note = draft_note(job.text or "", job.title, self._embedder, job.content_hash, self._stop.check)
-            return replace(note, replaces=job.replaces, **optional_fields(job))
+            return self._knowing(replace(note, replaces=job.replaces, **optional_fields(job)), job)
         with self._local(job, job.staged) as path:
             draft = draft_file(
                 path,
@@ -245,7 +245,13 @@ class Ingestion:
                 self._stop.check,
                 depth=job.depth,
             )
-        return replace(draft, replaces=job.replaces, **optional_fields(job))
+        return self._knowing(replace(draft, replaces=job.replaces, **optional_fields(job)), job)
+
+    def _knowing(self, draft: Draft, job: Job) -> Draft:
+        """Return the draft without inputs for the model that the document at the job's path makes unnecessary."""
+        with self._store.read() as tx:
+            document = tx.documents.at_path(job.source_path) if job.source_path else None
+            return draft.knowing(tx.documents.chunks(document.id)) if document else draft
 
     @contextmanager
     def _local(self, job: Job, staged: str) -> Iterator[Path]:
@@ -305,7 +311,10 @@ class Ingestion:
             return "failed"
         if job.document_id is not None:
             add_vectors(tx, job.document_id, content)
-            tx.jobs.finish(job.id, job.document_id, existed=job.existed, omitted=job.omitted)
+            if job.kind == VECTORS:  # nobody asked for it
+                tx.jobs.delete(job.id)
+            else:
+                tx.jobs.finish(job.id, job.document_id, existed=job.existed, omitted=job.omitted)
             return "done"
         with as_caller(tx, Caller(job.author.by, "write", job.limit), job.author) as mine:
             try:
@@ -333,7 +342,9 @@ class Ingestion:
     ) -> None:
         """Finish a job whose document is saved, and queue the files found in it."""
         document_id, existed = saved
-        if existed and content.doc_type == NOTE:
+        if not content.is_embedded:
+            await_vectors(mine, document_id, job.author)  # if it is no longer the document that the draft was for
+        elif existed and content.doc_type == NOTE:
             add_vectors(mine, document_id, content)
         tx.jobs.finish(job.id, document_id, existed=existed, omitted=content.omitted)
         if job.staged:
@@ -369,7 +380,7 @@ class Ingestion:
     def _end(self, job: Job, outcome: Outcome, lease: Lease, content: Content | None = None) -> None:
         lease.end(job.id)
         self._ends.publish(job.id)
-        kind = content.doc_type if content else job.kind
+        kind = content.doc_type if content and job.document_id is None else job.kind
         self._instruments.ingested(kind, outcome, lease.seconds(job.id))
         size = {"chunks": len(content.chunks)} if content else {}
         logger.info("job %s", outcome, extra={"job_id": job.id, "kind": kind, **size})
@@ -393,7 +404,7 @@ def group_progress(group: Sequence[DraftedJob], done: int) -> Mapping[int, float
     """Return the progress of each job when `done` of the group's chunks are embedded."""
     progress = {}
     for job, draft in group:
-        count = len(draft.inputs)
+        count = len(draft.new)
         progress[job.id] = min(max(done, 0), count) / max(count, 1)
         done -= count
     return progress

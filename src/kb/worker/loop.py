@@ -414,7 +414,7 @@ def grouped(jobs: Iterable[DraftedJob | None]) -> Iterator[list[DraftedJob]]:
 
 
 def chunk_count(jobs: Iterable[DraftedJob]) -> int:
-    return sum(len(draft.inputs) for _, draft in jobs)
+    return sum(len(draft.new) for _, draft in jobs)
 
 
 def written_paths(jobs: Iterable[DraftedJob]) -> set[str]:

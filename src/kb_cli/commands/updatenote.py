@@ -73,7 +73,12 @@ def updatenote(
     if json:
         output.print_json(note)
     else:
-        output.print_line(f"note {document_id} is " + ("updated" if is_sent else "unchanged; kb sent nothing"))
+        output.print_line(f"note {document_id} is " + (outcome(note) if is_sent else "unchanged; kb sent nothing"))
+
+
+def outcome(note: dict[str, Any]) -> str:
+    """Return the result of a change, in words."""
+    return "updated" if note.get("embedded", True) else "updated; keyword search finds it, semantic search in a moment"
 
 
 def update(

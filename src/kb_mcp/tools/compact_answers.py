@@ -110,8 +110,9 @@ def search_result(record: JSON) -> JSON:
 
 
 def changed(record: JSON) -> JSON:
-    """Return a changed document with the time of the change."""
-    return document(record) | {"updated_at": record["updated_at"]}
+    """Return a changed document with the time of the change, and `embedded` only if it is false."""
+    later = {} if record.get("embedded", True) else {"embedded": False}
+    return document(record) | {"updated_at": record["updated_at"]} | later
 
 
 def copies(record: JSON) -> JSON:

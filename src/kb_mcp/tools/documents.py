@@ -320,6 +320,7 @@ class DocumentTools:
             text = await self._with_own_date(document_id, text)
         change = compact_answers.given(text=text, old=old, append=append, prepend=prepend, title=title)
         change |= {"new": new} if old else {}
+        change |= {"once": True} if (append or prepend or old) and not if_match else {}
         tag_changes = compact_answers.given(tags_add=tags_add, tags_remove=tags_remove)
         if bool(document_id) == bool(document_ids):
             raise Invalid("document_id, document_ids: give exactly one of them.")

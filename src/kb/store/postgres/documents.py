@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kb.lexical.document_names import FILE_MARK, tokens_of_names
 from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.full_text import FullText, NewText
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import field_values
-from kb.store.rows import Content, Named, VectorSpace
+from kb.store.rows import ChunkPosition, Content, Named, VectorSpace
 from kb.store.sql.documents import Documents
 
 if TYPE_CHECKING:
@@ -60,14 +63,18 @@ class PostgresDocuments(Documents):
     def new_chunk_ids(self, count: int) -> Sequence[int]:
         return [chunk_id for (chunk_id,) in self._execute(self._sql["take_chunk_ids"], {"count": count})]
 
-    def write_chunks(self, document_id: int, content: Content, ids: Sequence[int]) -> None:
+    def write_chunks(self, document_id: int, content: Content, new: Sequence[tuple[int, int]]) -> None:
         self.changed = True
         sections: dict[tuple[str, tuple[str, ...]], int | None] = {NO_SECTION: None}
+        if len(new) < len(content.chunks):
+            known = self._execute(self._sql["select_sections"], {"id": document_id})
+            sections |= {(header, tuple(heading)): section_id for header, heading, section_id in known}
         rows: list[dict[str, Any]] = []
         vectors: list[dict[str, Any]] = []
         texts: list[NewText] = []
-        for index, (chunk_id, chunk, vector) in enumerate(zip(ids, content.chunks, content.vectors, strict=True)):
+        for index, chunk_id in new:
             self._checkpoint()
+            chunk, vector = content.chunks[index], content.vectors[index]
             text = self._words.new_text(chunk_id, document_id, chunk.text, chunk.header, content.language)
             columns = field_values(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}
             section = chunk.header, chunk.place.heading
@@ -83,14 +90,35 @@ class PostgresDocuments(Documents):
             cursor.executemany(self._sql["insert_vector"].format(vectors=self._vectors.name), vectors)
         self._words.add(texts)
 
-    def has_vectors(self, document_id: int) -> bool:
-        sql = self._sql["has_empty_vector"].format(vectors=self._vectors.name)
-        return not self._execute(sql, {"id": document_id}).get
+    def place_chunks(self, document_id: int, places: Sequence[tuple[int, int, ChunkPosition]]) -> None:
+        document = {"document_id": document_id}
+        self._execute(self._sql["lift_chunks"], document | {"ids": [chunk_id for chunk_id, *_ in places]})
+        columns = [
+            field_values(place) | document | {"id": chunk_id, "index": index} for chunk_id, index, place in places
+        ]
+        with self._connection.cursor() as cursor:
+            cursor.executemany(self._sql["place_chunk"], columns)
 
-    def delete_chunks(self, document_id: int) -> None:
+    def note_order(self, document_id: int, ids: Sequence[int]) -> None:
+        """Do nothing: searches find the neighbours of a chunk by its index."""
+
+    def ids_without_vectors(self, document_id: int) -> set[int]:
+        sql = self._sql["select_empty"].format(vectors=self._vectors.name)
+        return {chunk_id for (chunk_id,) in self._execute(sql, {"id": document_id})}
+
+    def write_vectors(self, document_id: int, vectors: Mapping[int, NDArray[np.float32]]) -> None:
         self.changed = True
-        self._words.remove(document_id)
-        self._execute(self._sql["delete_chunks"], {"id": document_id})
+        rows = [{"id": chunk_id, "document_id": document_id, "vector": vector} for chunk_id, vector in vectors.items()]
+        with self._connection.cursor() as cursor:
+            cursor.executemany(self._sql["set_vector"].format(vectors=self._vectors.name), rows)
+
+    def delete_chunks(self, document_id: int, ids: Sequence[int] | None) -> None:
+        self.changed = True
+        if ids is None:
+            ids = [chunk_id for (chunk_id,) in self._execute(self._sql["select_chunk_ids"], {"id": document_id})]
+        self._words.remove(document_id, ids)
+        self._execute(self._sql["delete_chunks"], {"id": document_id, "ids": ids})
+        self._execute(self._sql["delete_unused_sections"], {"id": document_id})
 
     def add_tags(self, document_id: int, tags: Iterable[str]) -> None:
         self._execute(self._sql["tag_document"], {"id": document_id, "tags": list(tags)})

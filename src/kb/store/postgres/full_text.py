@@ -179,10 +179,11 @@ class FullText:
         self._execute(self._sql["count_chunks"], (len(chunks), sum(chunk.length for chunk in chunks)))
         self._forget()
 
-    def remove(self, document_id: int) -> None:
-        """Remove a document's words, before its chunks are deleted."""
-        self._execute(self._sql["discount_chunks"], (document_id,))
-        unused = [term_id for (term_id,) in self._execute(self._sql["delete_postings"], (document_id,))]
+    def remove(self, document_id: int, ids: Sequence[int]) -> None:
+        """Remove the words of a document's chunks, before these are deleted."""
+        chunks = document_id, list(ids)
+        self._execute(self._sql["discount_chunks"], chunks)
+        unused = [term_id for (term_id,) in self._execute(self._sql["delete_postings"], chunks)]
         self._execute(self._sql["delete_terms"], (unused,))
         self._forget()
 

@@ -91,6 +91,7 @@ class PostgresSecondVectors(SecondVectors):
             return False
         former = self._vectors.space
         recount_precisions(self._connection, second.space.precision)
+        self._execute(statements("second")["delete_empty"].format(vectors=self._vectors.name))
         self._execute(self._sql("switch_space"), (self._vectors.other,))
         self._record("kept", former)
         self.switched = True

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import Final
@@ -34,6 +35,7 @@ from kb.store.rows import (
     Author,
     Chunk,
     ChunkPlace,
+    ChunkPosition,
     Content,
     Document,
     Extent,
@@ -41,6 +43,7 @@ from kb.store.rows import (
     Named,
     Repeated,
     VectorSpace,
+    unchanged,
 )
 from kb.store.sql.conditions import EVERY_DOCUMENT, Conditions
 from kb.store.sql.links import Links
@@ -227,11 +230,13 @@ class Documents(ABC):
         return document_id
 
     def replace(self, document_id: int, content: Content) -> None:
-        before = self._execute(self._sql["select_kept"], {"id": document_id}).get
-        self.remove_chunks(document_id)
-        self.add_chunks(document_id, content)
+        *file, language = self._execute(self._sql["select_kept"], {"id": document_id}).get
+        before = self.chunks(document_id)
+        self._keep_former(document_id, before)
+        # The words of a chunk are indexed by the language of its document.
+        self._change_chunks(document_id, before, content, may_keep=language == content.language)
         self.update(document_id, content)
-        self.drop_file(*before)
+        self.drop_file(*file)
 
     def rename(self, document_id: int, filename: str) -> None:
         """Set the name of the file, when the same file is added under another name."""
@@ -270,7 +275,8 @@ class Documents(ABC):
 
     def remove(self, document_id: int) -> None:
         """Remove the document itself, and tags of no other document; its earlier versions stay."""
-        self.remove_chunks(document_id)
+        self._keep_former(document_id)
+        self._delete_chunks(document_id)
         self.clear_tags(document_id)
         self.drop_file(*self._execute(self._sql["delete_document"], {"id": document_id}).get)
         self._execute(self._statements("jobs")["forget_document"], {"id": document_id, "for_good": False})
@@ -321,34 +327,79 @@ class Documents(ABC):
         Raises:
             ModelChanged: their vectors are of the model that was in use before.
         """
-        if content.space not in (None, self.space):
-            raise ModelChanged
-        if ids is None:
-            ids = self.new_chunk_ids(len(content.chunks))
-        self.write_chunks(document_id, content, ids)
+        self._check_space(content.space)
+        self._write_chunks(document_id, content, ids or self.new_chunk_ids(len(content.chunks)))
+        if ids:
+            self.note_order(document_id, ids)
+
+    def _change_chunks(self, document_id: int, before: Sequence[Chunk], content: Content, *, may_keep: bool) -> None:
+        """Replace the chunks of a document; those whose text and header stay keep their rows and get new places.
+
+        Raises:
+            ModelChanged: the vectors are of the model that was in use before.
+        """
+        self._check_space(content.space)
+        kept = unchanged(before, content.chunks) if may_keep else {}
+        stay = {chunk.id for chunk in kept.values()}
+        self._delete_chunks(document_id, [chunk.id for chunk in before if chunk.id not in stay])
+        after = ((chunk, index, content.chunks[index].place) for index, chunk in kept.items())
+        moved = [
+            (chunk.id, index, place) for chunk, index, place in after if (index, place) != (chunk.index, chunk.place)
+        ]
+        if moved:
+            self.place_chunks(document_id, moved)
+        new_ids = iter(self.new_chunk_ids(len(content.chunks) - len(kept)))
+        ids = [kept[index].id if index in kept else next(new_ids) for index in range(len(content.chunks))]
+        self._write_chunks(document_id, content, ids, written=stay)
+        self.note_order(document_id, ids)
+
+    def _write_chunks(
+        self, document_id: int, content: Content, ids: Sequence[int], written: Collection[int] = ()
+    ) -> None:
+        """Write the chunks of a document and the other parts of its content; some chunks are `written` already."""
+        if not len(content.vectors):
+            zeros = np.zeros((len(content.chunks), self.space.dimensions), np.float32)
+            content = replace(content, vectors=zeros)
+        new = [(index, chunk_id) for index, chunk_id in enumerate(ids) if chunk_id not in written]
+        self.write_chunks(document_id, content, new)
         if content.body_hash not in (None, content.content_hash):
             self._execute(self._sql["insert_body"], {"id": document_id, "body_hash": content.body_hash})
         if content.message_ids:
             self.links.keep_message_ids(content.content_hash, content.message_ids)
-        precision = (content.space or self.space).precision
-        made = sum(bool(vector.any()) for vector in content.vectors)  # zeros are of a note that waits for its vectors
+        # Zeros are of a passage that waits for its vector.
+        self._count_vectors(content.space, sum(bool(content.vectors[index].any()) for index, _ in new))
+
+    def _count_vectors(self, space: VectorSpace | None, made: int) -> None:
+        precision = (space or self.space).precision
         self._execute(self._statements("vectors")["count_precision"], (precision, made))
 
-    def remove_chunks(self, document_id: int) -> None:
-        """Delete the chunks of a document, but keep a copy for an earlier version that needs them."""
+    def _check_space(self, space: VectorSpace | None) -> None:
+        if space not in (None, self.space):
+            raise ModelChanged
+
+    def _keep_former(self, document_id: int, chunks: Sequence[Chunk] | None = None) -> None:
+        """Keep a copy of a document's chunks for an earlier version that needs them."""
         if self._execute(self._statements("history")["is_content_missing"], {"id": document_id}).get:
-            self.keep_content(document_id, self.chunks(document_id))
-        self._delete_chunks(document_id)
+            self.keep_content(document_id, self.chunks(document_id) if chunks is None else chunks)
 
     def update(self, document_id: int, content: Content) -> None:
         self._execute(self._sql["update_document"], _columns(content) | {"id": document_id, "now": self.now})
 
-    def set_vectors(self, document_id: int, content: Content) -> None:
-        self._delete_chunks(document_id)
-        self.add_chunks(document_id, content)
+    def without_vectors(self, document_id: int) -> list[Chunk]:
+        waiting = self.ids_without_vectors(document_id)
+        return [chunk for chunk in self.chunks(document_id) if chunk.id in waiting] if waiting else []
 
-    def _delete_chunks(self, document_id: int) -> None:
-        self.delete_chunks(document_id)
+    def has_vectors(self, document_id: int) -> bool:
+        return not self.ids_without_vectors(document_id)
+
+    def set_vectors(self, document_id: int, vectors: Mapping[int, NDArray[np.float32]], space: VectorSpace) -> None:
+        self._check_space(space)
+        self.write_vectors(document_id, vectors)
+        self._count_vectors(space, len(vectors))
+
+    def _delete_chunks(self, document_id: int, ids: Sequence[int] | None = None) -> None:
+        """Delete some chunks of a document, by default all."""
+        self.delete_chunks(document_id, ids)
         self._execute(self._sql["delete_body"], {"id": document_id})
 
     def keep_content(self, document_id: int, chunks: Sequence[Chunk]) -> None:
@@ -395,16 +446,28 @@ class Documents(ABC):
         """Return `count` chunk ids that were never used before."""
 
     @abstractmethod
-    def write_chunks(self, document_id: int, content: Content, ids: Sequence[int]) -> None:
-        """Write the chunks of a document and their vectors."""
+    def write_chunks(self, document_id: int, content: Content, new: Sequence[tuple[int, int]]) -> None:
+        """Write some chunks of a document and their vectors, given as pairs of index and new id."""
 
     @abstractmethod
-    def has_vectors(self, document_id: int) -> bool:
-        """Return whether each chunk of a document has a vector other than zeros."""
+    def place_chunks(self, document_id: int, places: Sequence[tuple[int, int, ChunkPosition]]) -> None:
+        """Give chunks another index and another place, by their ids; headings and pages stay."""
 
     @abstractmethod
-    def delete_chunks(self, document_id: int) -> None:
-        """Delete the chunks of a document and their vectors."""
+    def note_order(self, document_id: int, ids: Sequence[int]) -> None:
+        """Note the ids of a document's chunks, in order, which may not be ascending."""
+
+    @abstractmethod
+    def ids_without_vectors(self, document_id: int) -> set[int]:
+        """Return the chunks of a document whose vector is zeros, because it is not made yet."""
+
+    @abstractmethod
+    def write_vectors(self, document_id: int, vectors: Mapping[int, NDArray[np.float32]]) -> None:
+        """Write the vectors of chunks that have zeros."""
+
+    @abstractmethod
+    def delete_chunks(self, document_id: int, ids: Sequence[int] | None) -> None:
+        """Delete some chunks of a document, or all, with their vectors."""
 
     @abstractmethod
     def add_tags(self, document_id: int, tags: Iterable[str]) -> None:

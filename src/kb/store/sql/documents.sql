@@ -98,8 +98,31 @@ WHERE doc_type = :doc_type AND substr(text, 1, length(CAST(:beginning AS text)))
 DELETE FROM documents WHERE id = :id RETURNING content_hash, doc_type
 
 -- name: select_kept
--- Select the fields that name a document's file.
-SELECT content_hash, doc_type FROM documents WHERE id = :id
+-- Select the fields that name a document's file, and its language.
+SELECT content_hash, doc_type, language FROM documents WHERE id = :id
+
+-- name: select_chunk_ids
+-- Select the ids of a document's chunks.
+SELECT id FROM chunks WHERE document_id = :id
+
+-- name: lift_chunks
+-- Free the indexes of some chunks of a document, so that these chunks can change places.
+UPDATE chunks SET chunk_index = -1 - chunk_index WHERE document_id = :document_id AND id $in_ids
+
+-- name: place_chunk
+-- Set the place of a chunk.
+UPDATE chunks SET
+  chunk_index = :index, line_start = :line_start, line_end = :line_end, char_start = :char_start, char_end = :char_end
+WHERE id = :id AND document_id = :document_id
+
+-- name: delete_unused_sections
+-- Delete the sections of a document that no chunk has any more.
+DELETE FROM sections WHERE document_id = :id
+  AND id NOT IN (SELECT section_id FROM chunks WHERE document_id = :id AND section_id IS NOT NULL)
+
+-- name: select_sections
+-- Select the sections of a document.
+SELECT header, heading, id FROM sections WHERE document_id = :id
 
 -- name: select_parts
 -- Select the documents that came inside a document.

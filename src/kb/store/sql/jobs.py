@@ -8,10 +8,10 @@ from typing import Any
 
 from kb import clock
 from kb.api.errors import LeaseLost
-from kb.api.fields import JobStatus
-from kb.api.rights import Caller
+from kb.api.fields import VECTORS, JobStatus
+from kb.api.rights import Caller, Limit
 from kb.store.row_mapping import Execute, counts, field_values, map_job, mapped, moment, stored_limit
-from kb.store.rows import Job, NewJob
+from kb.store.rows import Author, Job, NewJob
 from kb.store.sql.operations import note_operation
 from kb.store.statements import Statements, condition
 
@@ -41,6 +41,13 @@ class Jobs:
         added = self._execute(self._sql["insert_job"], columns).fetchall()
         job_id: int = added[0][0] if added else self._ask("find_by_key", key=job.idempotency_key).get
         return job_id
+
+    def await_vectors(
+        self, document_id: int, title: str, text: str, author: Author, limit: Limit | None = None
+    ) -> None:
+        if not self._ask("select_awaiting", id=document_id).fetchall():
+            job_id = self.add(NewJob(VECTORS, title, text=text, author=author, limit=limit))
+            self.set_document(job_id, document_id, existed=False, omitted={})
 
     def get(self, job_id: int) -> Job | None:
         return next(iter(self._jobs(["where_id"], id=job_id, limit=1)), None)

@@ -144,6 +144,11 @@ WHERE id = :id AND $is_held RETURNING id $tell_end
 -- The document of a queued job is stored; its vectors are missing.
 UPDATE jobs SET document_id = :document_id, existed = :existed, omitted = :omitted WHERE id = :id
 
+-- name: select_awaiting
+-- Select a queued job that will make the vectors of a document. A running one may have read its passages already, and no
+-- other engine can begin this one until the passages are written.
+SELECT id FROM jobs WHERE document_id = :id AND status = 'queued' LIMIT 1 $unless_locked
+
 -- name: is_path_awaited
 -- Whether a job will write to a path; one with a document writes only vectors.
 SELECT EXISTS (

@@ -34,6 +34,8 @@ from kb.vectors.neighbours import (
 from kb.vectors.protocol import VectorSnapshot
 from kb.vectors.scores import NO_CONTEXT, Neighbourhood
 
+STEPS = [step for step in range(-REACH, REACH + 1) if step]
+
 
 class ContextReader:
     """Scores chunks together with their neighbours.
@@ -72,16 +74,39 @@ class ContextReader:
         )
 
     def _siblings(self, rows: NDArray[np.int32]) -> Groups:
-        """Return chunks with their neighbours in their document, whose chunks have adjacent rows, in order."""
+        """Return chunks with their neighbours in their document, in order.
+
+        The chunks of a document have adjacent rows, unless an edit kept some of them.
+        """
         snapshot = self._words.snapshot
-        near = rows[:, None] + np.array([step for step in range(-REACH, REACH + 1) if step], np.int32)
+        near = rows[:, None] + np.array(STEPS, np.int32)
         inside = np.clip(near, 0, snapshot.size - 1)
         is_sibling = (near == inside) & (snapshot.documents[inside] == snapshot.documents[rows][:, None])
         if snapshot.dead.size:
             is_sibling &= ~np.isin(inside, snapshot.dead)
-        groups = np.column_stack([rows, np.where(is_sibling, near, NOBODY)])
-        with_others: Groups = groups[is_sibling.any(axis=1)].astype(np.int32)
+        siblings = np.where(is_sibling, near, NOBODY)
+        self._correct_scattered(rows, siblings)
+        groups = np.column_stack([rows, siblings])
+        with_others: Groups = groups[(siblings != NOBODY).any(axis=1)].astype(np.int32)
         return with_others
+
+    def _correct_scattered(self, rows: NDArray[np.int32], siblings: NDArray[np.int32]) -> None:
+        """Set the neighbours of those chunks whose documents do not have adjacent rows."""
+        snapshot, sql = self._words.snapshot, statements("context")
+        documents = snapshot.documents[rows]
+        wanted = apsw.carray(np.unique(documents).astype(np.int64))
+        scattered = [document_id for (document_id,) in self._execute(sql["select_scattered"], (wanted,))]
+        if not scattered:
+            return
+        places = np.flatnonzero(np.isin(documents, scattered))
+        ids = snapshot.ids[rows[places]].astype(np.int64)
+        siblings[places] = NOBODY
+        found = self._execute(sql["select_siblings"], (apsw.carray(ids), REACH, REACH)).fetchall()
+        own, steps, others = np.array(found, np.int64).reshape(-1, 3).T
+        other_rows, present = snapshot.rows_of(others)
+        place_of = dict(zip(ids.tolist(), places.tolist(), strict=True))
+        columns = [STEPS.index(step) for step in steps[present].tolist()]
+        siblings[[place_of[chunk_id] for chunk_id in own[present].tolist()], columns] = other_rows
 
     def _threads(self, rows: NDArray[np.int32]) -> Groups:
         """Return the short notes among these chunks with their neighbours, and the neighbours with theirs."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import apsw
 import numpy as np
@@ -13,7 +14,7 @@ from kb.lexical.document_names import tokens_of_names
 from kb.lexical.segmentation import segmented, varied
 from kb.store.analyzer import FtsTokenizer
 from kb.store.row_mapping import array, field_values, next_ids
-from kb.store.rows import Content, Named, VectorSpace
+from kb.store.rows import ChunkPosition, Content, Named, VectorSpace
 from kb.store.sql.documents import Documents
 from kb.store.sqlite.document_query import SqliteConditions
 from kb.store.sqlite.statements import statements
@@ -24,7 +25,7 @@ NO_SECTION = "", "[]"
 
 
 class SqliteDocuments(Documents):
-    """See `kb.store.sql.documents`. Keeps the vectors that its transaction `added` and `removed`."""
+    """See `kb.store.sql.documents`. Keeps the vectors that its transaction `added`, `removed` and `filled` later."""
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class SqliteDocuments(Documents):
         self._space = era.space
         self.added: list[tuple[int, NDArray[np.float32]]] = []
         self.removed: list[int] = []
+        self.filled: list[tuple[int, NDArray[np.float32]]] = []
 
     @property
     def space(self) -> VectorSpace:
@@ -60,10 +62,14 @@ class SqliteDocuments(Documents):
     def new_chunk_ids(self, count: int) -> Sequence[int]:
         return next_ids(self._execute, self._sql["take_chunk_ids"], count)
 
-    def write_chunks(self, document_id: int, content: Content, ids: Sequence[int]) -> None:
+    def write_chunks(self, document_id: int, content: Content, new: Sequence[tuple[int, int]]) -> None:
         sections: dict[tuple[str, str], int | None] = {NO_SECTION: None}
-        for index, (chunk_id, chunk) in enumerate(zip(ids, content.chunks, strict=True)):
+        if len(new) < len(content.chunks):
+            known = self._execute(self._sql["select_sections"], {"id": document_id})
+            sections |= {(header, heading): section_id for header, heading, section_id in known}
+        for index, chunk_id in new:
             self._checkpoint()
+            chunk = content.chunks[index]
             columns = field_values(chunk.place) | {"id": chunk_id, "document_id": document_id, "index": index}
             section = chunk.header, array(chunk.place.heading)
             if section not in sections:
@@ -72,20 +78,39 @@ class SqliteDocuments(Documents):
             columns |= {"text": chunk.text, "segmented": segmented(chunk.text)}
             columns |= {"variants": varied(chunk.text, content.language), "section_id": sections[section]}
             self._execute(self._sql["insert_chunk"], columns)
-        for chunk_id, vector in zip(ids, content.vectors, strict=True):
+        for index, chunk_id in new:
+            vector = content.vectors[index]
             self._execute(self._table.sql("insert"), (chunk_id, vector.tobytes()))
             self.added.append((chunk_id, vector))
 
-    def has_vectors(self, document_id: int) -> bool:
-        sizes = document_id, np.dtype(np.float32).itemsize * self._space.dimensions
-        return not self._execute(self._table.sql("has_empty"), sizes).get
+    def place_chunks(self, document_id: int, places: Sequence[tuple[int, int, ChunkPosition]]) -> None:
+        document = {"document_id": document_id}
+        self._execute(self._sql["lift_chunks"], document | {"ids": [chunk_id for chunk_id, *_ in places]})
+        columns = (
+            field_values(place) | document | {"id": chunk_id, "index": index} for chunk_id, index, place in places
+        )
+        self._connection.executemany(self._sql["place_chunk"], columns)
 
-    def delete_chunks(self, document_id: int) -> None:
+    def note_order(self, document_id: int, ids: Sequence[int]) -> None:
+        is_scattered = any(following - chunk_id != 1 for chunk_id, following in pairwise(ids))
+        self._execute(self._sql["scatter" if is_scattered else "gather"], {"id": document_id})
+
+    def ids_without_vectors(self, document_id: int) -> set[int]:
+        sizes = document_id, np.dtype(np.float32).itemsize * self._space.dimensions
+        return {chunk_id for (chunk_id,) in self._execute(self._table.sql("select_empty"), sizes)}
+
+    def write_vectors(self, document_id: int, vectors: Mapping[int, NDArray[np.float32]]) -> None:
+        rows = [(vector.tobytes(), chunk_id) for chunk_id, vector in vectors.items()]
+        self._connection.executemany(self._table.sql("update"), rows)
+        self.filled += vectors.items()
+
+    def delete_chunks(self, document_id: int, ids: Sequence[int] | None) -> None:
         document = {"id": document_id}
-        ids = [chunk_id for (chunk_id,) in self._execute(self._sql["select_chunk_ids"], document)]
+        if ids is None:
+            ids = [chunk_id for (chunk_id,) in self._execute(self._sql["select_chunk_ids"], document)]
         self._connection.executemany(self._table.sql("delete"), [(chunk_id,) for chunk_id in ids])
-        self._execute(self._sql["delete_chunks"], document)
-        self._execute(self._sql["delete_sections"], document)
+        self._execute(self._sql["delete_chunks"], {"ids": ids})
+        self._execute(self._sql["delete_unused_sections"], document)
         self.removed += ids
 
     def add_tags(self, document_id: int, tags: Iterable[str]) -> None:

@@ -99,7 +99,9 @@ class SqliteSecondVectors(SecondVectors):
         self._execute("ALTER TABLE second_vectors RENAME TO next_vectors")
         self._execute(declaration)
         for ids, vectors in scan(self._connection, self._vectors.era):
-            self.add(ids.tolist(), vectors)
+            is_made = vectors.any(axis=1)  # the others are made again before a switch back
+            self.add(ids[is_made].tolist(), vectors[is_made])
+            self._connection.executemany(self._sql("delete_code"), [(chunk_id,) for chunk_id in ids[~is_made].tolist()])
         declare_vectors(self._connection, dimensions)
         self._execute(
             "INSERT INTO chunks_vec (chunk_id, embedding) SELECT chunk_id, substr(vector, 1, ?) FROM next_vectors",

@@ -47,9 +47,12 @@ RECLAIMED_PAGES = 256
 
 
 class SqliteJobs(Jobs):
-    """See `kb.store.protocol.Jobs`. Ids are never reused."""
+    """See `kb.store.protocol.Jobs`. Ids are never reused. Knows whether its transaction queued a job."""
+
+    is_queued = False
 
     def _new_id(self) -> int:
+        self.is_queued = True
         [job_id] = next_ids(self._execute, self._sql["take_job_ids"], 1)
         return job_id
 
@@ -58,6 +61,7 @@ class SqliteTransaction(Transaction):
     """A transaction on one connection; see `kb.store.protocol.Transaction`."""
 
     documents: SqliteDocuments
+    jobs: SqliteJobs
 
     def __init__(
         self,
@@ -139,6 +143,7 @@ class SqliteStore:
         self._retention = retention
         self._writer = connect(path)
         self._turns = WriteTurns()
+        self._wake: Callable[[], None] = lambda: None
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         try:
             prepare_schema(self._writer, path, space.dimensions)
@@ -193,7 +198,11 @@ class SqliteStore:
                 yield transaction
                 transaction.documents.write_names(NAMED_AT_ONCE)
                 self._publish(transaction)
+                if filled := transaction.documents.filled:
+                    self._vectors.write_filled(self._writer, filled)
                 self._writer.execute("COMMIT")
+                if filled:
+                    self._vectors.fill(filled)
             except BaseException:
                 # After some errors, such as a full disk, SQLite has already rolled back.
                 if self._writer.in_transaction:
@@ -204,13 +213,16 @@ class SqliteStore:
                     self.words.withdraw()
                 raise
         self._keeper.notice()
+        if transaction.jobs.is_queued:
+            self._wake()
 
     @property
     def has_urgent(self) -> bool:
         return self._turns.has_urgent
 
     def listen(self, wake: Callable[[], None], ended: Callable[[int], None] = lambda _: None) -> None:
-        """Do nothing: no other process adds or finishes jobs."""
+        """See `kb.store.protocol.Store`. No other process ends jobs."""
+        self._wake = wake
 
     def queue(self) -> AbstractContextManager[SqliteTransaction]:
         """Return an ordinary write transaction."""

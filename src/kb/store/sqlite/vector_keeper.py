@@ -151,6 +151,8 @@ class VectorKeeper:
                 if self._vectors.quantizer is not quantizer:
                     return
                 exist = existing(tx.connection, batch)
+                missing = ~vectors.any(axis=1)  # they may have been made in the meantime
+                vectors[missing] = self._vectors.reader(tx.connection).vectors(batch[missing])
                 write_codes(tx.connection, quantizer, batch[exist], vectors[exist])
 
 

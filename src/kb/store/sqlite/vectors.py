@@ -145,6 +145,15 @@ class Vectors:
             self._indexes.pop(self._newest - KEPT, None)
         return self._newest
 
+    def write_filled(self, connection: apsw.Connection, filled: Sequence[NewVector]) -> None:
+        """Write the codes of vectors that were made after their chunks."""
+        if self.quantizer:
+            self._write_codes(connection, self.quantizer, filled)
+
+    def fill(self, filled: Sequence[NewVector]) -> None:
+        """Set such vectors in the newest index, after the commit: they make no new one."""
+        self.index.fill(filled)
+
     def switch(self, connection: apsw.Connection, space: VectorSpace) -> int:
         """Start an era after `chunks_vec` got the vectors of another space; return the number of its first index."""
         era = Era(self._newest + 1, space, VectorSchema.of(connection))

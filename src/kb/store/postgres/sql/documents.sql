@@ -39,23 +39,24 @@ INSERT INTO chunks (
   :char_end, :length
 )
 
--- name: has_empty_vector
--- Whether a document has a chunk whose vector is all zeros, because it is not made yet. The name of the table in use is
+-- name: select_empty
+-- Select the chunks of a document whose vector is all zeros, because it is not made yet. The name of the table in use is
 -- filled in.
-SELECT EXISTS (
-  SELECT 1 FROM chunks JOIN {vectors} AS vectors
-  ON vectors.chunk_id = chunks.id AND vectors.document_id = chunks.document_id
-  WHERE chunks.document_id = :id AND vector_norm(embedding) = 0
-)
+SELECT chunks.id FROM chunks JOIN {vectors} AS vectors
+ON vectors.chunk_id = chunks.id AND vectors.document_id = chunks.document_id
+WHERE chunks.document_id = :id AND vector_norm(embedding) = 0
+
+-- name: set_vector
+-- Set a chunk's vector. The name of the table in use is filled in.
+UPDATE {vectors} SET embedding = CAST(:vector AS vector) WHERE chunk_id = :id AND document_id = :document_id
 
 -- name: insert_vector
 -- Insert a chunk's vector. The name of the table in use is filled in.
 INSERT INTO {vectors} (chunk_id, document_id, embedding) VALUES (:id, :document_id, CAST(:vector AS vector))
 
 -- name: delete_chunks
--- Delete a document's chunks with their vectors and sections.
-WITH sections_of AS (DELETE FROM sections WHERE document_id = :id)
-DELETE FROM chunks WHERE document_id = :id
+-- Delete chunks of a document with their vectors.
+DELETE FROM chunks WHERE document_id = :id AND id $in_ids
 
 -- name: count_chunks
 -- Count all chunks.

@@ -54,6 +54,11 @@ ORDER BY chunks.id LIMIT :limit
 INSERT INTO {vectors} (chunk_id, document_id, embedding) SELECT id, document_id, CAST(? AS vector) FROM chunks WHERE id = ?
 ON CONFLICT (chunk_id, document_id) DO UPDATE SET embedding = excluded.embedding
 
+-- name: delete_empty
+-- Delete the vectors in use that are not made yet, so that they are made again before a switch back.
+DELETE FROM {vectors} WHERE vector_norm(embedding) = 0
+  AND document_id IN (SELECT document_id FROM jobs WHERE status IN ('queued', 'running'))
+
 -- name: switch_space
 -- Make the second set the set in use.
 UPDATE vector_space SET

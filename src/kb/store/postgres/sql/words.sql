@@ -21,13 +21,15 @@ COPY postings (chunk_id, document_id, term_id, count, length, places) FROM STDIN
 UPDATE statistics SET chunks = chunks + %s, words = words + %s
 
 -- name: discount_chunks
--- Subtract a document's chunks and words.
+-- Subtract chunks of a document and their words.
 UPDATE statistics SET chunks = statistics.chunks - gone.chunks, words = statistics.words - gone.words
-FROM (SELECT count(*) AS chunks, COALESCE(sum(length), 0) AS words FROM chunks WHERE document_id = %s) AS gone
+FROM (
+  SELECT count(*) AS chunks, COALESCE(sum(length), 0) AS words FROM chunks WHERE document_id = %s AND id = ANY(%s)
+) AS gone
 
 -- name: delete_postings
--- Delete a document's postings, and return the terms that no chunk contains any more.
-WITH gone AS (DELETE FROM postings WHERE document_id = %s RETURNING term_id),
+-- Delete the postings of chunks of a document, and return the terms that no chunk contains any more.
+WITH gone AS (DELETE FROM postings WHERE document_id = %s AND chunk_id = ANY(%s) RETURNING term_id),
   fewer AS (SELECT term_id, count(*) AS chunks FROM gone GROUP BY term_id),
   counted AS (
     UPDATE terms SET chunks = terms.chunks - fewer.chunks FROM fewer WHERE terms.id = fewer.term_id

@@ -24,11 +24,14 @@ SELECT {key} FROM chunks_vec WHERE {embedding} MATCH ? AND k = ?
 -- Select the ids of the vectors nearest to a vector, among an array of ids.
 SELECT {key} FROM chunks_vec WHERE {embedding} MATCH ? AND k = ? AND {key} IN (SELECT value FROM carray(?))
 
--- name: has_empty
--- Whether a document has a chunk whose vector is all zeros, because it is not made yet.
-SELECT EXISTS (
-  SELECT 1 FROM chunks CROSS JOIN chunks_vec ON {key} = chunks.id WHERE document_id = ? AND {embedding} = zeroblob(?)
-)
+-- name: select_empty
+-- Select the chunks of a document whose vector is all zeros, because it is not made yet.
+SELECT chunks.id FROM chunks CROSS JOIN chunks_vec ON {key} = chunks.id
+WHERE document_id = ? AND {embedding} = zeroblob(?)
+
+-- name: update
+-- Set the vector of a chunk.
+UPDATE chunks_vec SET {embedding} = ? WHERE {key} = ?
 
 -- name: insert
 -- Insert the vector of a chunk.

@@ -1,5 +1,16 @@
 -- The neighbours of documents: the documents of their thread, or of the folder in a note's path. See context.py.
 
+-- name: select_scattered
+-- Select the documents of an array of ids whose chunks do not have ascending ids without gaps.
+SELECT document_id FROM carray(?) CROSS JOIN scattered_documents ON document_id = value
+
+-- name: select_siblings
+-- Select the neighbours of chunks in their documents, for an array of ids: the chunk, the distance, and the neighbour.
+SELECT own.id, near.chunk_index - own.chunk_index, near.id
+FROM carray(?) CROSS JOIN chunks AS own ON own.id = value CROSS JOIN chunks AS near
+  ON near.document_id = own.document_id
+  AND near.chunk_index BETWEEN own.chunk_index - ? AND own.chunk_index + ? AND near.id <> own.id
+
 -- name: has_threads
 -- Whether any document may have neighbours.
 SELECT

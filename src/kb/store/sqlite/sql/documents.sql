@@ -43,17 +43,17 @@ INSERT INTO chunks (
 -- Insert a section of a document.
 INSERT INTO sections (document_id, header, heading, segmented, variants) VALUES (?, ?, ?, ?, ?) RETURNING id
 
--- name: select_chunk_ids
--- Select the ids of a document's chunks.
-SELECT id FROM chunks WHERE document_id = :id
-
 -- name: delete_chunks
--- Delete a document's chunks. Triggers remove their words from the index, so their sections must still exist.
-DELETE FROM chunks WHERE document_id = :id
+-- Delete chunks. Triggers remove their words from the index, so their sections must still exist.
+DELETE FROM chunks WHERE id $in_ids
 
--- name: delete_sections
--- Delete a document's sections, after its chunks.
-DELETE FROM sections WHERE document_id = :id
+-- name: scatter
+-- Note that the chunks of a document do not have ascending ids without gaps.
+INSERT INTO scattered_documents VALUES (:id) ON CONFLICT DO NOTHING
+
+-- name: gather
+-- Forget that.
+DELETE FROM scattered_documents WHERE document_id = :id
 
 -- name: count_chunks
 -- Count all chunks.

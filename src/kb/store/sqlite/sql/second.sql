@@ -54,6 +54,10 @@ SELECT mean FROM second_mean
 -- Set the mean that the codes are centred on.
 INSERT INTO second_mean (only, mean) VALUES (1, ?)
 
+-- name: delete_code
+-- Delete the code of a chunk.
+DELETE FROM second_codes WHERE chunk_id = ?
+
 -- name: insert_code
 -- Insert the code of a chunk.
 INSERT OR REPLACE INTO second_codes (chunk_id, code) VALUES (?, ?)

@@ -1,0 +1,34 @@
+"""Vectors of notes without a thread and without a limit of time."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, Future
+
+import numpy as np
+
+from kb.ingest.note_vectors import NoteVectors
+from kb.store.rows import Filter
+
+
+class SameThread(Executor):
+    """Runs calls at once, in the thread of the caller."""
+
+    def submit(self, function, /, *arguments, **options):
+        future = Future()
+        try:
+            future.set_result(function(*arguments, **options))
+        except Exception as error:  # noqa: BLE001 - as any executor
+            future.set_exception(error)
+        return future
+
+
+def has_vectors(store, document_id):
+    """Whether searches see a vector of each passage."""
+    with store.read() as tx:
+        ids = np.array(sorted(place.id for place in tx.documents.chunk_places(document_id)), np.int64)
+        return bool(tx.index.select(Filter()).vectors(ids).any(axis=1).all())
+
+
+def at_once(embedder):
+    """Makes the vectors of a note while its sender waits, however long that takes."""
+    return NoteVectors(embedder, SameThread())
