@@ -95,10 +95,10 @@ def shown(value: float, like: str) -> str:
 
 def sources(found: Mapping[str, Record]) -> str:
     """Return a table of the files."""
-    lines = ["| Figures | Commit | Date | Load | Command |", "|---|---|---|---|---|"]
+    lines = ["| Figures | Commit | Date | Load |", "|---|---|---|---|"]
     for name, file in found.items():
         link, load = f"[{name}](../bench/found/{name}.json)", file["machine"].get("load", "")
-        lines.append(f"| {link} | {file['commit']} | {file['date']} | {load} | `{file['command']}` |")
+        lines.append(f"| {link} | {file['commit']} | {file['date']} | {load} |")
     return "\n".join(lines)
 
 

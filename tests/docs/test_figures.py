@@ -12,6 +12,7 @@ from tests.conftest import ROOT
 
 UNREAD = re.compile(r"`[^`]*`|\]\([^)]*\)|<!--.*?-->|<[^>]*>|```.*?```", re.DOTALL)
 """Code, targets of links, comments and tags."""
+DECIMALS = ("0", "0.0", "0.00", "0.000", "0.0000")
 MEASURED = re.compile(r"\d (?:ms|MB|MiB|GB|bytes|per second)\b|\b0\.\d{3}\b")
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 found = load()
@@ -22,21 +23,20 @@ def numbers(text):
 
 
 def known(marked):
-    """Return the numbers that may follow a mark: figures with any number of decimals, parts of their names, and what it gives."""
-    figures = named(marked["names"], found)
-    words = " ".join([*map(" ".join, figures), marked["given"] or ""])
-    return {
-        shown(value, f"0.{'0' * places}" if places else "0") for value in figures.values() for places in range(5)
-    } | {*NUMBER.findall(words)}
+    """Return the numbers that a paragraph may have: figures, with any decimals, parts of their names, and what is given."""
+    figures = [each for name in marked["names"].split(";") for each in named(name, found).items()]
+    words = " ".join([*(f"{row} {column}" for (row, column), _ in figures), marked["given"] or ""])
+    return {*NUMBER.findall(words)} | {shown(value, like) for _, value in figures for like in DECIMALS}
 
 
 @pages
 def test_a_page_has_the_figures_of_the_files(page):
     text = page.read_text()
     assert text == written(text, found), "run make figures"
-    for marked in MARKED.finditer(text):
-        if not marked["block"].startswith("|"):
-            assert {*numbers(marked["block"])} - known(marked) == set(), marked["mark"]
+    paragraphs = [each for each in MARKED.finditer(text) if not each["block"].startswith("|")]
+    assert [
+        (number, each["mark"]) for each in paragraphs for number in numbers(each["block"]) if number not in known(each)
+    ] == []
 
 
 @pages
