@@ -7,13 +7,13 @@ import re
 import pytest
 
 from bench import charts
-from bench.figures import MARKED, MINUS, NUMBER, PAGES, load, named, shown, written
+from bench.figures import MARKED, MINUS, NUMBER, PAGES, SOURCES, load, named, shown, written
 from tests.conftest import ROOT
 
 UNREAD = re.compile(r"`[^`]*`|\]\([^)]*\)|<!--.*?-->|<[^>]*>|```.*?```", re.DOTALL)
 """Code, targets of links, comments and tags."""
 DECIMALS = ("0", "0.0", "0.00", "0.000", "0.0000")
-MEASURED = re.compile(r"\d (?:ms|MB|MiB|GB|bytes|per second)\b|\b0\.\d{3}\b")
+MEASURED = re.compile(r"\d (?:ms|MB|MiB|GB|bytes|per second)\b|\b0\.\d{3}\b|\| [\d.,]+ \|")
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 found = load()
 
@@ -39,9 +39,14 @@ def test_a_page_has_the_figures_of_the_files(page):
     ] == []
 
 
+@pytest.mark.parametrize("text", ["It takes 7 ms.", "kb scores 0.648.", "| kb | 12 |", "about 500 MB"])
+def test_a_number_with_a_unit_is_a_figure(text):
+    assert MEASURED.search(text)
+
+
 @pages
 def test_a_figure_without_a_file_is_not_published(page):
-    text = UNREAD.sub("", MARKED.sub("", page.read_text()))
+    text = UNREAD.sub("", MARKED.sub("", SOURCES.sub("", page.read_text())))
     assert MEASURED.findall(text) == []
 
 
