@@ -16,6 +16,9 @@ endif
 UV := $(BIN)/uv
 SOURCES := src tests bench packaging
 
+# Without compiled modules, each of the many processes of a run would compile its imports, which takes two seconds.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   test-crash test-crash-postgres test-offline test-reference \
@@ -86,17 +89,17 @@ down:
 logs:
 	$(COMPOSE) logs --follow --tail 100
 
-# The fast suite, for the most likely mistakes. .ci/full also runs the slow tests and the full sizes.
+# The fast suite, for the most likely mistakes. .ci/run also runs the slow tests, .ci/full the rare ones and the full sizes.
 test: .venv/dev.stamp
 	$(BIN)/pytest -n 2 --dist loadscope
 
 # The counts of work in tests/cost/counts.toml, as they are now. A count that grew needs a reason: make counts REASON='...'
 counts: .venv/dev.stamp
-	KB_COUNTS_REASON="$(REASON)" $(BIN)/pytest -q tests/cost
+	KB_COUNTS_REASON="$(REASON)" $(BIN)/pytest -q -m "slow or not slow" tests/cost
 
 # Tests that take seconds. .ci/run runs them after the fast suite.
 test-slow: .venv/dev.stamp
-	$(BIN)/pytest -n 2 --dist loadscope -m "slow and not (long or hostile or postgres or crash or web or images or browser)"
+	$(BIN)/pytest -n 2 --dist loadscope -m "slow and not (long or rare or hostile or postgres or crash or web or images or browser)"
 
 # The tests that a change is likely to break, for the inner loop: make test-changed SINCE=main
 SINCE ?= HEAD
@@ -123,7 +126,7 @@ test-docs: .venv/dev.stamp
 
 # The web interface in a browser, also its accessibility (axe-core, from npm). Pictures of each page are in build/pages.
 test-web: .venv/dev.stamp tests/web/node_modules/.stamp
-	$(BIN)/pytest -n 2 --dist loadfile -m "web or not web" tests/web
+	$(BIN)/pytest -n 2 --dist loadfile -m web tests/web
 
 # The pictures in README and docs, and the recording of a terminal.
 pictures: .venv/dev.stamp
@@ -137,10 +140,10 @@ test-images: .venv/dev.stamp
 test-image: .venv/dev.stamp
 	$(BIN)/pytest -m images tests/images/test_stack.py::test_an_agent_adds_a_note_and_finds_it_also_after_the_stack_went_down_and_up
 
-# Tests of minutes at full size, and more examples of each property. The fast suite has a short form of each.
+# Rare faults, tests of minutes at full size, and more examples of each property. The fast suite has a short form of each.
 PROPERTIES = $(shell grep -lE '@given|RuleBasedStateMachine' $$(git ls-files 'tests/*/test_*.py'))
 test-long: .venv/dev.stamp
-	KB_TEST_FULL=1 $(BIN)/pytest -n 2 --dist loadscope -m long --ignore tests/e2e/test_steady.py
+	KB_TEST_FULL=1 $(BIN)/pytest -n 2 --dist loadscope -m "long or rare" --ignore tests/e2e/test_steady.py
 	KB_TEST_FULL=1 $(BIN)/pytest -n 2 --dist loadscope $(PROPERTIES)
 
 # The MCP tests in both eras of the protocol. The fast suite uses the current one, and both if they differ.
@@ -175,13 +178,13 @@ OVER_STORE = tests/store/test_store.py tests/store/test_folder_watches.py tests/
 OVER_HTTP = tests/http tests/mcp
 OVER_REST = tests/access tests/cli tests/client tests/watching tests/schema tests/hostile tests/e2e \
   --ignore tests/e2e/test_make.py --ignore tests/e2e/test_bench.py --ignore tests/e2e/test_extras.py
-OVER_POSTGRES = KB_TEST_STORES=postgres $(BIN)/pytest -n 2 --dist loadscope -m "not long and (postgres or not hostile)"
+OVER_POSTGRES = KB_TEST_STORES=postgres $(BIN)/pytest -n 2 --dist loadscope
 test-postgres: .venv/dev.stamp
-	$(OVER_POSTGRES) tests/postgres $(OVER_STORE)
+	$(OVER_POSTGRES) -m "not (long or rare) and (postgres or not (slow or hostile))" tests/postgres $(OVER_STORE)
 
 # Also nearly all tests with a server: the API, MCP, the command line.
 test-postgres-full: .venv/dev.stamp
-	$(OVER_POSTGRES) tests/postgres $(OVER_STORE) $(OVER_HTTP) $(OVER_REST)
+	$(OVER_POSTGRES) -m "not long and (postgres or not hostile)" tests/postgres $(OVER_STORE) $(OVER_HTTP) $(OVER_REST)
 
 # Kill an engine, a worker or PostgreSQL 100 times under load, and a worker 1,000 times during jobs, then fail over to a replica.
 # Print acknowledged and lost writes, and jobs that were done twice. `make test-postgres` has a short form.

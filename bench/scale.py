@@ -28,7 +28,7 @@ from bench.corpus import SHARES, load_sentences, queries
 from bench.databases import STORES
 from bench.origin import Record
 from bench.serving import Server, launched, open_model
-from kb.store.open import START_SECONDS
+from kb.store.sqlite.opening import START_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -15,12 +15,12 @@ from pathlib import Path
 import grimp
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("kb", "kb_mcp", "kb_cli")
+PACKAGES = ("kb", "kb_mcp", "kb_web", "kb_cli")
 COMPOSING = {
     "kb.core",
     "kb.app",
     "kb.routes",
-    "kb.web.app",
+    "kb_web.app",
     "kb_mcp.app",
     "kb_mcp.server",
     "kb_cli.main",

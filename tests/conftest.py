@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -39,6 +40,9 @@ ROOT = Path(__file__).parents[1]
 REQUIREMENTS = {"S": 9, "E": 11, "N": 6, "G": 16, "C": 6, "D": 2, "L": 3, "R": 5}
 """The number of requirements in each group."""
 KB_SERVE = ("kb_cli.main", "serve")
+IN_MEMORY, ROOM = Path("/dev/shm"), 4 << 30
+"""A file system in memory, and the bytes that must be free there for the tests' files."""
+
 ALL_APPS = "api,mcp,metrics,web"
 
 
@@ -200,8 +204,20 @@ def pytest_configure():
     """Let processes of the tests receive interrupts, which a shell's background jobs ignore, and read certificates once."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a child inherits what is ignored, and no handler
     limit_arenas()
+    keep_files_in_memory()
     wait_patiently()
     httpcore2.default_ssl_context = _certificates_read_once(httpcore2.default_ssl_context)
+
+
+def keep_files_in_memory():
+    """Let tests write to memory if it has room. No test needs a disk: the crash suite notes unsynced writes itself."""
+    if IN_MEMORY.is_dir() and _has_room(os.statvfs(IN_MEMORY)):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
+
+
+def _has_room(system):
+    """Return whether a file system has room for the tests' files, and runs the programs among them."""
+    return system.f_bavail * system.f_frsize > ROOM and not system.f_flag & os.ST_NOEXEC
 
 
 def wait_patiently():
@@ -265,6 +281,18 @@ def pytest_sessionfinish(session):
     peak = max(session.config.stash.get(PEAKS, {}).values(), default=0)
     if session.exitstatus == 0 and peak > MOST_MB and os.environ.get("CI"):
         session.exitstatus = 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keep what collection makes from the garbage collector, which would look through all of it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_make_parametrize_id(val, argname):

@@ -54,7 +54,6 @@ from kb.routes.problems import on_invalid, on_refused, problems
 from kb.routes.request_limits import most_bytes
 from kb.routes.status import ready
 from kb.settings import Settings, listed
-from kb.store.open import is_postgres
 from kb.telemetry.instruments import Instruments
 from kb.telemetry.tracing import start_tracing
 
@@ -92,7 +91,7 @@ def create_app(context: AppContext | None = None) -> FastAPI:
     check_settings(settings)
     tracer, stop_tracing = start_tracing("kb-engine")
     instruments = Instruments(tracer, DOC_TYPES)
-    keyring = Keyring(None if is_postgres(settings.database_url) else KeyFile(settings.data_dir / FILE))
+    keyring = Keyring(None if settings.store_kind.is_shared else KeyFile(settings.data_dir / FILE))
     seconds = request_seconds("kb_http_request_seconds", instruments.registry)
     app = FastAPIOffline(
         **ABOUT,
@@ -174,7 +173,7 @@ def create_worker(context: AppContext | None = None) -> Starlette:
         SettingError: a setting is wrong. The lifespan raises the other `StartError`s.
     """
     settings = Settings.read((context or AppContext()).environment)
-    if not is_postgres(settings.database_url):
+    if not settings.store_kind.is_shared:
         raise SettingError(
             "KB_DATABASE_URL: 'kb worker' needs PostgreSQL. With SQLite, the engine does the jobs itself."
         )

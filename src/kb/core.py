@@ -14,7 +14,7 @@ from prometheus_client import Info
 from kb import __version__, clock
 from kb.access.keyring import FILE, Keyring, take_in
 from kb.api.errors import FilesUnavailable, ModelError, SettingError
-from kb.api.fields import MAX_TAGS
+from kb.api.limits import MAX_TAGS
 from kb.backup.schedule import BackupSchedule
 from kb.backup.swap import complete_restore
 from kb.documents.blob_place import bring_in, open_blobs
@@ -46,9 +46,9 @@ from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
-from kb.store.open import is_postgres, open_store
+from kb.store.open import open_store
 from kb.store.protocol import Store
-from kb.store.rows import Retention, VectorSpace
+from kb.store.rows import VectorSpace
 from kb.telemetry.instruments import FollowingPool, Instruments
 from kb.worker.job import WorkerParts
 from kb.worker.job_waiters import JobWaiters
@@ -66,7 +66,6 @@ MAX_PICTURES = 8
 LOOK_SECONDS = 2.0
 """How often clients that wait for a job check it, if other processes do jobs and notifications may be lost."""
 
-TOO_MANY_PICTURES = f"Too many page pictures are requested (at most {MAX_PICTURES} at once). Try again in a second."
 DRAWING_SECONDS = 10
 """The time limit for drawing a page, short because somebody waits for it."""
 
@@ -75,8 +74,6 @@ MAPS_AT_ONCE = 2
 """The number of maps sent at once; each may contain 10,000 documents."""
 
 MAX_COMPARISONS = 8
-TOO_MANY_COMPARISONS = f"Too many requests compare documents (at most {MAX_COMPARISONS}). Try again in a second."
-TOO_MANY_MAPS = f"Too many maps are requested (at most {MAX_MAPS} at once). Try again in a second."
 
 
 def check_settings(settings: Settings) -> None:
@@ -85,14 +82,15 @@ def check_settings(settings: Settings) -> None:
     Raises:
         SettingError: a setting does not apply.
     """
-    is_file = not is_postgres(settings.database_url)
-    if settings.backup_dir and not is_file:
+    kind = settings.store_kind
+    if settings.backup_dir and kind.is_shared:
         raise SettingError(
-            "KB_BACKUP_DIR: kb makes backups only of SQLite databases. Unset it, and back up PostgreSQL with pg_dump."
+            f"KB_BACKUP_DIR: kb makes backups only of SQLite databases. Unset it, and back up {kind.title} with"
+            f" {kind.own_tools}."
         )
-    if not settings.workers and is_file:
+    if not (settings.workers or kind.is_shared):
         raise SettingError("KB_WORKERS: 0 is only for PostgreSQL. With SQLite, no other process could do the jobs.")
-    if settings.database_read_url and is_file:
+    if settings.database_read_url and not kind.is_shared:
         raise SettingError("KB_DATABASE_READ_URL: replicas need PostgreSQL. Set KB_DATABASE_URL to the primary.")
 
 
@@ -127,10 +125,7 @@ def open_core(
     model, space, default_space = open_models(settings, instruments)
     embedder = ActiveModel(model)
     embedder.embed_passages(["warm"])
-    words_limit = settings.words_memory_mb << 20
-    store = stack.enter_context(
-        open_store(settings.database_url, settings.data_dir, space, words_limit, make_retention(settings), read_url)
-    )
+    store = stack.enter_context(open_store(settings, space, read_url))
     originals = open_originals(settings, store)
     stop = StopSignal()
     extractors = make_extractors(settings)
@@ -141,7 +136,7 @@ def open_core(
         settings.staging_dir,
         unconfined=settings.extractors_unconfined,
     )
-    ends = JobWaiters(LOOK_SECONDS if is_postgres(settings.database_url) else None)
+    ends = JobWaiters(LOOK_SECONDS if store.is_shared else None)
     parts = WorkerParts(store, embedder, originals, sandbox, instruments, stop, ends)
     worker = Worker(parts, settings.staging_dir, settings.keep_jobs_days)
     stack.callback(worker.stop)  # before it starts, because an interruption may come in between
@@ -199,7 +194,7 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
     maintenance = stack.enter_context(MaintenanceTasks(settings))
     start_parts(core, live, maintenance, stack)
     has_gpu = embedder.device != "cpu"
-    at_once = searches_at_once(settings, has_gpu=has_gpu)
+    at_once = searches_at_once(waits=has_gpu or store.is_shared)
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
     queue = Admission(settings.max_searches, at_once, gives_way=lambda: worker.is_busy)
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
@@ -224,10 +219,10 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
         keyring=keyring,
         pages=pictures,
         reembedder=reembedder,
-        picture_queue=Admission(MAX_PICTURES, 1, TOO_MANY_PICTURES),
+        picture_queue=Admission(MAX_PICTURES, 1, "page pictures are requested"),
         map=stack.enter_context(DocumentMapper(store)),
-        map_queue=Admission(MAX_MAPS, MAPS_AT_ONCE, TOO_MANY_MAPS),
-        comparison_queue=Admission(MAX_COMPARISONS, 1, TOO_MANY_COMPARISONS),
+        map_queue=Admission(MAX_MAPS, MAPS_AT_ONCE, "maps are requested"),
+        comparison_queue=Admission(MAX_COMPARISONS, 1, "comparisons are requested"),
         notes_folder=start_notes_folder(core, settings, note_vectors, stack),
         maintenance=maintenance,
         live_settings=live,
@@ -297,11 +292,10 @@ def start_notes_folder(
     return stack.enter_context(NotesFolder(parts, others))
 
 
-def searches_at_once(settings: Settings, *, has_gpu: bool) -> int:
-    """Return how many searches run at once: one per core, and one more that waits for the GPU or PostgreSQL."""
+def searches_at_once(*, waits: bool) -> int:
+    """Return how many searches run at once: one per core, and one more if searches wait for a GPU or a server."""
     from kb.embed.onnx.session import available_cores
 
-    waits = has_gpu or is_postgres(settings.database_url)
     return min(max(2, available_cores()) + waits, MAX_SEARCHES)
 
 
@@ -320,16 +314,6 @@ def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder,
         return named, space, space
     logger.warning("searches use the vectors of %s; run 'kb reembed' to switch to %s", in_use, space)
     return model, in_use, space
-
-
-def make_retention(settings: Settings) -> Retention:
-    """Return how long earlier versions and deleted documents are kept."""
-    return Retention(
-        history_days=settings.history_days,
-        history_size=settings.history_mb << 20,
-        bin_days=settings.bin_days,
-        audit_days=settings.audit_days,
-    )
 
 
 def parser_limits(settings: Settings) -> Limits:

@@ -18,10 +18,10 @@ from kb.access.restricted_store import restricted
 from kb.api.errors import DiskFull, SettingError
 from kb.api.job_models import FileRequest
 from kb.api.rights import Caller
-from kb.api.temporary_files import is_leftover
 from kb.blobs.protocol import Blobs
 from kb.documents.submit import submit_file
 from kb.filesystem import sync
+from kb.folders.temporary_files import is_leftover
 from kb.store.protocol import Store
 from kb.store.rows import Author
 from kb.threads import BackgroundThread

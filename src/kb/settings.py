@@ -18,14 +18,12 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from kb.api.errors import SettingError
+from kb.api.limits import MAX_TOP, MAX_UPLOAD_MB
+from kb.api.stores import SETTING, StoreKind, not_a_database, store_kind
 from kb.running_engine import FIRST_KEY, data_folder
 
 MESSAGES: Final = {"int_parsing": "it must be a whole number", "float_parsing": "it must be a number"}
 """Messages for people, by the error types of pydantic."""
-
-SQLITE: Final = "sqlite:///"
-WHERE_IN_POSTGRES: Final = ("host", "hostaddr", "port", "dbname")
-"""The options of a URL that identify the database."""
 
 SAVED: Final = "settings.json"
 """The file in the data folder with the settings that were changed while the engine ran. Variables override them."""
@@ -198,7 +196,7 @@ class Settings(EngineAccess):
     history_days: Annotated[int, Field(ge=0, le=36_500)] = 90
     history_mb: Annotated[int, Field(ge=1)] = 1024
     audit_days: Annotated[int, Field(ge=1, le=36_500)] = 365
-    max_upload_mb: Annotated[int, Field(ge=1)] = 512
+    max_upload_mb: Annotated[int, Field(ge=1)] = MAX_UPLOAD_MB
     parse_seconds: Annotated[float, Field(gt=0)] = 120
     parse_memory_mb: Annotated[int, Field(ge=64)] = 2048
     extractors: str = ""
@@ -210,7 +208,7 @@ class Settings(EngineAccess):
     index_ratio: Annotated[float, Field(ge=4)] = 20
     own_tags: bool = True
     max_note_chars: Annotated[int, Field(ge=1)] = 1_000_000
-    max_top: Annotated[int, Field(ge=1)] = 100
+    max_top: Annotated[int, Field(ge=1)] = MAX_TOP
     max_searches: Annotated[int, Field(ge=1)] = 128
     max_wait_seconds: Annotated[int, Field(ge=0)] = 60
     workers: Annotated[int, Field(ge=0, le=1)] = 1
@@ -228,6 +226,7 @@ class Settings(EngineAccess):
             SettingError: a value is wrong, or the file cannot be read.
         """
         own = super().read(environment)
+        store_kind(own.database_url)  # refuses it before the file of saved settings could be blamed
         try:
             return cls.read_with(own.saved(), environment)
         except SettingError as error:
@@ -261,9 +260,39 @@ class Settings(EngineAccess):
 
     @property
     def changeable(self) -> tuple[str, ...]:
-        """The names of the settings that may change while the engine runs. PostgreSQL needs no backups by kb."""
-        is_postgres = str(self.database_url).startswith("postgres")
-        return tuple(name for name in CHANGEABLE if not (is_postgres and name.startswith("backup_")))
+        """The names of the settings that may change while the engine runs. A shared database has its own backups."""
+        is_shared = self.store_kind.is_shared
+        return tuple(name for name in CHANGEABLE if not (is_shared and name.startswith("backup_")))
+
+    @property
+    def store_kind(self) -> StoreKind:
+        """The kind of the database."""
+        return store_kind(self.database_url)
+
+    @property
+    def database_path(self) -> Path:
+        """The file of the database.
+
+        Raises:
+            SettingError: the database is not in a file. The message quotes only the beginning of the URL, which may
+                contain a password.
+        """
+        url, kind = self.database_url, self.store_kind
+        if not url:
+            return self.data_dir / "kb.db"
+        if kind.is_shared:
+            raise SettingError(
+                f"{SETTING}: this command works only with a database in a file. For {kind.title}, use its own tools,"
+                f" such as {kind.own_tools}."
+            )
+        scheme, _, rest = url.partition("://")
+        path = rest.removeprefix("/")
+        if path in (rest, ""):
+            raise not_a_database(url)
+        if Path(path).is_dir():
+            file = f"{scheme}:///{path.rstrip('/')}/kb.db"
+            raise SettingError(f"{SETTING}: {path} is a folder. Name a file in it, such as {file}.")
+        return Path(path)
 
     @property
     def first_key(self) -> Path:
@@ -288,18 +317,7 @@ class Settings(EngineAccess):
     @property
     def _files_of_database(self) -> Path:
         """The folder of this database's files. Another database has its own, and must not treat these as leftovers."""
-        if self.database_url in (None, f"{SQLITE}{self.data_dir / 'kb.db'}"):
+        if self.database_url in (None, f"sqlite:///{self.data_dir / 'kb.db'}"):
             return self.data_dir
-        url = str(self.database_url)
-        if url.startswith("postgres"):
-            url = _place_in_postgres(url)
-        return self.data_dir / "databases" / sha256(url.encode()).hexdigest()[:16]
-
-
-def _place_in_postgres(url: str) -> str:
-    """Return the parts of a URL that identify the database, without its user and connection options."""
-    place, _, options = url.partition("://")[2].partition("?")
-    server, slash, database = place.partition("/")
-    where = [option for option in options.split("&") if option.partition("=")[0] in WHERE_IN_POSTGRES]
-    address = f"postgresql://{server.rpartition('@')[2]}{slash}{database}"
-    return f"{address}?{'&'.join(where)}" if where else address
+        identity = self.store_kind.identify(str(self.database_url))
+        return self.data_dir / "databases" / sha256(identity.encode()).hexdigest()[:16]

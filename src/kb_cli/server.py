@@ -78,7 +78,7 @@ APPS = {
         keys=("metrics_api_key", "api_key", "api_key_file"),
         settings="kb.asgi.metrics:MetricsSettings",
     ),
-    "web": SubApp("kb.web.app:create_app", paths=("/",), keys=("api_key", "api_key_file")),
+    "web": SubApp("kb_web.app:create_app", paths=("/",), keys=("api_key", "api_key_file")),
 }
 
 WORKER = "worker"

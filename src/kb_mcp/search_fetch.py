@@ -20,6 +20,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from kb.api.errors import KbError, NotFound
+from kb.api.limits import MAX_ID
 from kb.asgi.problem import problem
 from kb.asgi.security_headers import FOREIGN_HEADERS, NO_SNIFFING
 from kb.client.client import JSON, EngineClient
@@ -27,7 +28,6 @@ from kb.clock import own_time
 from kb_mcp.auth import acting_for, current_name
 from kb_mcp.server import READ_ONLY, create_server, register_tool
 from kb_mcp.tools import compact_answers
-from kb_mcp.tools.documents import MAX_INTEGER
 from kb_mcp.tools.rendering import NOTICE, UNPRINTABLE, quoted
 from kb_mcp.tools.token_budget import AnswerLimiter, tool_result
 
@@ -95,8 +95,7 @@ class Addresses:
 
 
 def _as_text(id_: object) -> object:
-    """Return an id as text, even if it was sent as a number."""
-    return str(id_) if type(id_) is int and abs(id_) <= MAX_INTEGER else id_
+    return str(id_) if type(id_) is int and abs(id_) <= MAX_ID else id_
 
 
 class SearchFetchTools:

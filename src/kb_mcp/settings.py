@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from kb.api.limits import MAX_UPLOAD_MB
 from kb.settings import EngineKey, Key, Url, UserPath
 
 
@@ -48,7 +49,7 @@ class GatewaySettings(EngineKey):
     mcp_engine_seconds: Annotated[float, Field(gt=0)] = 60
     mcp_upload_dir: UserPath | None = None
     mcp_upload_seconds: Annotated[float, Field(gt=0)] = 600
-    mcp_max_upload_mb: Annotated[int, Field(ge=1)] = 512
+    mcp_max_upload_mb: Annotated[int, Field(ge=1)] = MAX_UPLOAD_MB
     mcp_fetch_hosts: str = ""
     mcp_chatgpt: bool = False
     mcp_collections: bool = False

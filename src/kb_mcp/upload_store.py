@@ -19,6 +19,7 @@ from filelock import BaseFileLock, FileLock
 
 from kb import clock as clocks
 from kb.api.errors import Invalid, NotFound, SettingError, TooLarge
+from kb.api.limits import UPLOADS_FULL, upload_limit
 from kb_mcp import upload_chunks
 
 LIFETIME_SECONDS: Final = 600
@@ -107,16 +108,14 @@ class UploadStore:
             DiskFull: the disk is full.
         """
         if total_size > self._limits.file_size:
-            raise TooLarge(f"total_size: a file can have {self._limits.file_size} bytes (KB_MCP_MAX_UPLOAD_MB).")
+            raise TooLarge(f"total_size: {upload_limit(self._limits.file_size)}")
         expires = self._clock() + self._limits.seconds
         boot = clocks.boot_id()
         upload = Upload(str(uuid4()), filename, total_size, tags, expires, source_path, sha256, by, client, boot)
         with upload_chunks.explain_full_disk("try again"), self._locked():
             reserved = sum(other.reserved_bytes for other in self._uploads())
             if reserved + upload.reserved_bytes > self._limits.reserved_bytes:
-                raise TooLarge(
-                    "total_size: too many bytes are in progress. Finish other uploads, or try again in ten minutes."
-                )
+                raise TooLarge(f"total_size: {UPLOADS_FULL}")
             self._create(upload)
         return upload.id
 

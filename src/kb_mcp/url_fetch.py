@@ -17,6 +17,7 @@ import httpx2
 
 from kb import __version__
 from kb.api.errors import Invalid
+from kb.api.limits import larger_than
 
 HOST: Final = re.compile(r"[a-z0-9.:_-]{1,253}")
 SECONDS: Final = 60
@@ -125,7 +126,7 @@ class Fetcher:
             async for block in answer.aiter_bytes():
                 content.write(block)
                 if content.tell() > self._max_bytes:
-                    raise Invalid(f"url: the file is larger than {self._max_bytes >> 20} MiB.")
+                    raise Invalid(f"url: the file is {larger_than(self._max_bytes)}.")
         except BaseException:
             content.close()
             raise

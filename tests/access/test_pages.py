@@ -10,7 +10,7 @@ import pytest
 
 from kb.app import create_app
 from kb.asgi.subapps import AppContext
-from kb.web.app import create_app as create_pages
+from kb_web.app import create_app as create_pages
 from tests.conftest import KEY
 
 OPEN = {

@@ -27,6 +27,7 @@ def test_device_shows_what_was_found_and_measures_it(outside, here):
     assert not (outside.folder / "data").exists()
 
 
+@pytest.mark.rare
 def test_device_tells_scripts_the_same_as_json(outside, here):
     found = json.loads(outside("device", "--seconds", "0", "--json", env=here).stdout)
     assert (found["device"], found["precision"], found["dimensions"]) == ("cpu", "fp32", 384)
@@ -62,6 +63,7 @@ def test_export_says_what_has_to_be_installed(outside, here):
 FACTS = ("The key is under the mat.", "The ferry leaves at seven.", "Bees dance to show the way to flowers.")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E-8")
 async def test_engines_in_fp32_and_in_int8_serve_one_database_without_making_a_vector_again(
     start_server, outside, model_files, int8_files, tmp_path

@@ -17,6 +17,7 @@ import pytest
 from kb_cli.runtime.exit_codes import MEANINGS
 from tests.conftest import free_port
 from tests.support.eventually import SECONDS, eventually
+from tests.support.rare_cases import mostly_rare
 
 
 @pytest.mark.requirement("L-3")
@@ -146,10 +147,13 @@ def test_ctrl_c_ends_what_waits_for_standard_input(kb):
         assert process.returncode == 130
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("L-3")
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(["addnote", "-"], rb""), (["add", "long.txt"], rb"kb: interrupted: kb accepted [01] of 1 files; .*\n")],
+    mostly_rare(
+        [(["addnote", "-"], rb""), (["add", "long.txt"], rb"kb: interrupted: kb accepted [01] of 1 files; .*\n")]
+    ),
     ids=["note", "file"],
 )
 def test_ctrl_c_ends_a_wait_at_once(outside, start_server, tmp_path, words, said):

@@ -143,6 +143,7 @@ def test_a_document_that_is_called_after_its_file_is_renamed_with_it(kb, folder,
     assert found[0]["document_id"] == after["id"]
 
 
+@pytest.mark.rare
 def test_a_watched_folder_tells_of_each_file_with_the_time(kb, folder):
     with watching(kb, "--delete") as process:
         assert process.stdout.readline() == "2 files: 2 added\n"
@@ -182,6 +183,9 @@ def test_tags_within_a_note_count(kb, tag):
     document = kb.json("get", note)
     assert document["tags"] == sorted(["given", tag, "roof/tiles"])
     assert document["title"].startswith(f"#{tag} meeting")
+    kb("tag", note, "--remove", "roof/tiles")
+    kb("updatenote", note, "--append", "The #gutter leaks, `#code` does not.")
+    assert kb.json("get", note)["tags"] == sorted(["given", tag, "gutter"])
 
 
 @pytest.fixture

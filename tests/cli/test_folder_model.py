@@ -100,6 +100,7 @@ class Synced:
         self.known, self.world.synced = now, set(now.documents)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("steps", "seed"), [(50, 1), *(pytest.param(500, seed, marks=LONG) for seed in range(3, 23))])
 def test_nothing_is_in_the_bin_that_no_one_deleted_and_no_id_changes(server, tmp_path, monkeypatch, tag, steps, seed):
     chance = random.Random(seed)

@@ -136,6 +136,7 @@ def test_a_place_without_a_backup_is_said_to_have_none(outside, here, tmp_path):
     assert outside("backup", env=here).returncode == 2
 
 
+@pytest.mark.rare
 @pytest.mark.skipif(os.name == "nt", reason="modes of files")
 async def test_what_commands_write_is_for_its_owner_alone(outside, here, start_server, tmp_path):
     with start_server(tmp_path / "data") as server:

@@ -243,6 +243,7 @@ async def bridges_find_one_engine(lonely, bridges, writers):
     assert (await asyncio.to_thread(log.stat)).st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 async def test_several_bridges_start_one_engine_and_lose_nothing(lonely):
     await bridges_find_one_engine(lonely, 4, 2)
 

@@ -267,6 +267,7 @@ def test_a_file_in_a_folder_that_is_named_like_an_archive_is_deleted_when_it_is_
     assert synced("--delete")["deleted"] == [f"{folder}/deep.zip/cat.txt"]
 
 
+@pytest.mark.rare
 def test_a_watched_folder_is_followed(kb, folder):
     with watching(kb, "--delete") as process:
         assert process.stdout.readline() == "2 files: 2 added\n"
@@ -280,6 +281,7 @@ def test_a_watched_folder_is_followed(kb, folder):
     assert process.returncode == 130
 
 
+@pytest.mark.rare
 def test_what_cannot_be_read_is_not_sent_again_while_a_folder_is_watched(kb, folder):
     (folder / "broken.pdf").write_bytes(b"%PDF-1.4 and no more")
     with watching(kb) as process:

@@ -78,6 +78,7 @@ def test_a_folder_is_followed_without_a_terminal(kb, engine, watched, tag):
     assert row(kb, tag)["watch"]["delete"] is True
 
 
+@pytest.mark.rare
 def test_a_request_to_sync_now_is_followed_by_a_round(kb, engine, watched, tag):
     first = until_synced(kb, tag, files=2)["synced_at"]
     with httpx2.Client(base_url=f"{engine.url}/api/v1", headers={"Authorization": f"Bearer {KEY}"}) as http:
@@ -107,6 +108,7 @@ def test_a_removed_folder_is_followed_no_more_and_its_documents_stay(kb, engine,
     assert (again.returncode, "does not watch" in again.stderr) == (2, True)
 
 
+@pytest.mark.rare
 def test_a_folder_that_is_away_is_said_and_followed_again_when_it_is_back(kb, engine, watched, tag):
     until_synced(kb, tag, files=2)
     away = watched.rename(watched.with_name("away"))
@@ -121,6 +123,7 @@ def test_a_folder_that_is_away_is_said_and_followed_again_when_it_is_back(kb, en
     eventually("it has come", lambda: "new.md" in paths(engine, tag))
 
 
+@pytest.mark.rare
 def test_a_moved_folder_keeps_its_name_and_its_documents(kb, engine, watched, tag):
     until_synced(kb, tag, files=2)
     before = {each["source_path"]: each["id"] for each in documents_below(engine, f"{tag}/")}
@@ -146,6 +149,7 @@ def test_a_folder_that_is_suddenly_empty_keeps_its_documents_until_somebody_says
     assert row(kb, tag)["watch"]["error"] is None
 
 
+@pytest.mark.slow
 def test_many_deletions_at_once_are_kept_and_the_reason_is_listed(kb, engine, watched, tag):
     for number in range(10):
         (watched / f"{number}.md").write_text(f"Number {number} of {tag}.")
@@ -170,6 +174,7 @@ def test_the_same_folder_again_changes_its_options(kb, watched, tag):
     assert (other.returncode, f"already watches {watched} as {tag}" in other.stderr) == (2, True)
 
 
+@pytest.mark.rare
 def test_two_commands_at_once_leave_one_record_that_can_be_removed(kb, folder, tag):
     both = [kb.start("watch", "add", folder, "--as", tag) for _ in range(2)]
     assert [command.wait() for command in both] == [0, 0]
@@ -179,6 +184,7 @@ def test_two_commands_at_once_leave_one_record_that_can_be_removed(kb, folder, t
     assert row(kb, tag) is None
 
 
+@pytest.mark.rare
 def test_the_folder_of_another_engine_with_the_same_name_stays(kb, home, watched, tag):
     other = Path(home[1]["XDG_CONFIG_HOME"]) / "kb" / "watched" / f"{'0' * 32}.json"
     other.write_text(json.dumps({"path": "/elsewhere", "prefix": f"{tag}/", "engine_url": "http://10.0.0.9:8000"}))
@@ -196,6 +202,7 @@ def test_a_folder_in_or_around_a_watched_one_is_refused(kb, watched, tag):
     assert (around.returncode, f"'kb watch remove {tag}'" in around.stderr) == (2, True)
 
 
+@pytest.mark.rare
 def test_a_second_program_waits_for_the_first(kb, watched, tag):
     until_synced(kb, tag, files=2)
     with kb.start("watch", "run", stderr=PIPE, encoding="utf-8") as second:
@@ -204,6 +211,7 @@ def test_a_second_program_waits_for_the_first(kb, watched, tag):
         second.kill()
 
 
+@pytest.mark.rare
 def test_what_is_removed_in_the_engine_is_followed_no_more(kb, engine, watched, tag):
     id_ = row(kb, tag)["watch"]["id"]
     httpx2.delete(f"{engine.url}/api/v1/folders/watches/{id_}", headers={"Authorization": f"Bearer {KEY}"})
@@ -214,6 +222,7 @@ def test_what_is_removed_in_the_engine_is_followed_no_more(kb, engine, watched, 
     until_synced(kb, tag, files=2)
 
 
+@pytest.mark.rare
 def test_a_child_that_is_killed_is_started_again_and_one_whose_engine_is_killed_ends(
     outside, folder, tag, start_server
 ):
@@ -230,6 +239,7 @@ def test_a_child_that_is_killed_is_started_again_and_one_whose_engine_is_killed_
         eventually("it has ended", lambda: not is_running(second))
 
 
+@pytest.mark.rare
 def test_folders_commands_and_bridges_of_this_machine_go_on_with_the_first_key(outside, folder, tag, start_server):
     places = {"HOME": str(outside.folder), "XDG_CONFIG_HOME": str(outside.folder / "config")}
     data = outside.folder / "data"
@@ -257,6 +267,7 @@ def ask_for_tools(bridge):
     return json.loads(bridge.stdout.readline())
 
 
+@pytest.mark.rare
 def test_an_engine_that_is_away_is_waited_for_and_another_one_gets_nothing(
     outside, folder, tag, start_server, tmp_path
 ):

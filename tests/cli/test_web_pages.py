@@ -17,6 +17,7 @@ from kb_cli.sync import web_fetch
 from kb_cli.sync.article import decode_markup, readable
 from tests.hostile.files import docx, paragraph
 from tests.support.pdf import pdf
+from tests.support.rare_cases import mostly_rare
 from tests.support.web_pages import AROUND, CAME_FOR, page
 
 ADDRESS = "https://tides.example/page"
@@ -121,6 +122,7 @@ def test_a_page_has_its_title_author_site_and_date(kb, site, tag):
     assert found[0]["place"]["heading"][-1] == "Why not at night"
 
 
+@pytest.mark.rare
 def test_all_of_a_page_is_kept_if_asked_and_the_same_address_is_the_same_document(kb, site, tag):
     answers, address = site
     answers[tag] = ("text/html", page("docs"))
@@ -132,6 +134,7 @@ def test_all_of_a_page_is_kept_if_asked_and_the_same_address_is_the_same_documen
     assert kb("add", "nowhere.md", "--whole").returncode == 2
 
 
+@pytest.mark.rare
 def test_of_a_page_with_no_text_to_tell_all_is_kept_and_said_so(kb, site, tag):
     answers, address = site
     answers[tag] = ("text/html; charset=utf-8", b"<html><body><p>Ring the bell at the yard gate.</p></body></html>")
@@ -175,7 +178,7 @@ def test_a_list_of_links_that_is_all_of_a_page_is_no_menu():
     assert readable("<html><body><ul><li><a href=/a>About</a></ul></body></html>", ADDRESS) is None
 
 
-@pytest.mark.parametrize("declared", ["", "; charset=windows-1251"])
+@pytest.mark.parametrize("declared", mostly_rare(["", "; charset=windows-1251"]))
 def test_a_page_is_read_in_the_encoding_that_its_server_names_or_it_declares(kb, site, tag, declared):
     answers, address = site
     meta = "" if declared else '<meta charset="windows-1251">'
@@ -192,7 +195,7 @@ def test_a_page_is_read_in_the_encoding_that_its_server_names_or_it_declares(kb,
         assert "Спорт" not in text
 
 
-@pytest.mark.parametrize("named", ["; charset=ISO-8859-1", ""])
+@pytest.mark.parametrize("named", mostly_rare(["; charset=ISO-8859-1", ""]))
 def test_a_page_in_what_western_pages_call_latin_1_has_its_quotes_and_dashes(kb, site, tag, named):
     answers, address = site
     words = "The harbour \u2018opens\u2019 at six \u2013 the caf\u00e9 \u201cnever\u201d. " * 10
@@ -202,6 +205,7 @@ def test_a_page_in_what_western_pages_call_latin_1_has_its_quotes_and_dashes(kb,
     assert words.strip() in kb("get", added["document_id"], "--text").stdout
 
 
+@pytest.mark.rare
 def test_what_is_in_utf_8_or_no_text_stays_so_whatever_its_server_names(kb, site, tag):
     answers, address = site
     kind = "text/plain; charset=ISO-8859-1"
@@ -217,6 +221,7 @@ def test_what_is_in_utf_8_or_no_text_stays_so_whatever_its_server_names(kb, site
     assert f"Die „Möwe“ von {tag}." in kb("get", added[0]["document_id"], "--text").stdout
 
 
+@pytest.mark.rare
 def test_what_is_no_page_is_kept_as_it_is(kb, site, tag):
     answers, address = site
     answers[f"{tag}.pdf"] = ("application/pdf", pdf(f"The keel of {tag}."))
@@ -228,6 +233,7 @@ def test_what_is_no_page_is_kept_as_it_is(kb, site, tag):
     assert (kb.folder / "keels.md").read_bytes() == answers[f"{tag}.md"][1]
 
 
+@pytest.mark.rare
 def test_a_page_that_its_parser_gives_up_on_is_kept_whole(kb, site, tag):
     answers, address = site
     answers[tag] = ("text/html", b"<html><body>" + b"<div>" * 1500 + f"<p>The keel of {tag}.".encode())

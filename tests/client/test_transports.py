@@ -140,6 +140,7 @@ async def test_what_is_no_http_is_said_to_be_none(said):
             await ask()
 
 
+@pytest.mark.rare
 async def test_a_server_that_says_nothing_is_given_up_and_one_that_goes_on_is_not():
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 150\r\n\r\n"
     async with serving(saying()) as url, asking(url) as ask:
@@ -349,6 +350,7 @@ async def test_there_are_only_so_many_connections_at_once():
     assert most == MAX_CONNECTIONS
 
 
+@pytest.mark.rare
 async def test_the_wait_for_a_connection_is_no_longer_than_that_for_an_answer():
     taken = 0
 
@@ -367,6 +369,7 @@ async def test_the_wait_for_a_connection_is_no_longer_than_that_for_an_answer():
         await asyncio.gather(*waiting, return_exceptions=True)
 
 
+@pytest.mark.rare
 async def test_who_gave_up_waiting_for_a_connection_leaves_room_for_others():
     silent = [saying()] * MAX_CONNECTIONS
     async with serving(*silent, saying(OK)) as url, asking(url) as ask:

@@ -29,6 +29,7 @@ def measured(tmp_path_factory, model_files):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_an_operation_does_no_more_work_than_the_table_says(measured, operation):
     work, row = measured[operation], read().get(operation, {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import re
+from functools import cache
 from importlib import import_module
 from itertools import chain
 
@@ -12,7 +13,9 @@ import pytest
 import kb
 import kb_cli
 import kb_mcp
-from kb.api.fields import MAX_TAG_CHARS, MAX_TAGS, NOTE
+import kb_web
+from kb.api.fields import NOTE
+from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS
 from kb.asgi.subapps import choose, installed
 from kb.formats.registry import FORMATS
 from kb.parser.sandbox import Limits
@@ -23,7 +26,7 @@ from kb_cli.runtime.config import PROFILE_VARIABLE, VARIABLES
 from kb_cli.server import APPS, refuse_open
 from kb_cli.server import ServeSettings as ServeSettings
 from tests.conftest import ROOT
-from tests.docs.blocks import WRITTEN, blocks
+from tests.docs.blocks import MADE, WRITTEN, blocks
 
 
 def settings_of(package):
@@ -36,15 +39,15 @@ def settings_of(package):
                 yield from (f"KB_{name.upper()}" for name in each.model_fields)
 
 
-SETTINGS = {PROFILE_VARIABLE, *VARIABLES.values(), *chain(*map(settings_of, (kb, kb_cli, kb_mcp)))}
+SETTINGS = {PROFILE_VARIABLE, *VARIABLES.values(), *chain(*map(settings_of, (kb, kb_cli, kb_mcp, kb_web)))}
 DEPLOYMENT = ["Makefile", *(str(each.relative_to(ROOT)) for each in (ROOT / "compose").iterdir() if each.is_file())]
 SERVE = re.compile(r"(?m)^((?:KB_\w+=\S+ +)+)kb serve")
 ROW = re.compile(r"(?m)^\| `(KB_\w+)` \|.*\| (.*) \|$")
 
 
 @pytest.mark.requirement("R-3")
-def test_every_setting_is_documented_with_what_it_means(made):
-    described = dict(ROW.findall(made["settings"]))
+def test_every_setting_is_documented_with_what_it_means():
+    described = dict(ROW.findall((MADE / "settings.md").read_text()))
     assert described.keys() == SETTINGS - {PROFILE_VARIABLE}
     assert all(len(meaning.split()) >= 3 for meaning in described.values())
     assert PROFILE_VARIABLE in (ROOT / "docs/configuration.md").read_text()
@@ -60,10 +63,14 @@ def test_no_server_that_a_page_starts_is_refused_for_the_keys_that_it_has(page):
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
 def test_every_setting_that_a_page_names_exists(page):
-    elsewhere = "".join((ROOT / name).read_text() for name in DEPLOYMENT)
-    elsewhere += "".join(each.read_text() for each in (ROOT / "tests").rglob("*.py"))
     unknown = set(re.findall(r"\bKB_[A-Z_]*[A-Z]\b", page.read_text())) - SETTINGS
-    assert [name for name in unknown if name not in elsewhere] == []
+    assert [name for name in unknown if name not in settings_elsewhere()] == []
+
+
+@cache
+def settings_elsewhere():
+    """Return the text of the deployment and of the tests, which have settings of their own."""
+    return "".join(each.read_text() for each in (*map(ROOT.joinpath, DEPLOYMENT), *(ROOT / "tests").rglob("*.py")))
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
@@ -75,9 +82,10 @@ def test_every_make_target_that_a_page_names_exists(page):
     assert set(named) <= set(" ".join(targets).split())
 
 
-def test_every_command_is_documented(made):
+def test_every_command_is_documented():
+    commands = (MADE / "commands.md").read_text()
     for command in COMMANDS:
-        assert f"## kb {command}\n" in made["commands"]
+        assert f"## kb {command}\n" in commands
 
 
 def test_every_type_of_file_is_documented():
@@ -100,8 +108,9 @@ def test_limits_are_as_documented():
         assert said in page
 
 
-def test_the_readme_says_the_defaults(made):
+def test_the_readme_says_the_defaults():
     rows = re.findall(r"(?m)^\| `(KB_\w+)` \| `(\S+)` \|", (ROOT / "README.md").read_text())
+    settings = (MADE / "settings.md").read_text()
     assert rows
     for name, default in rows:
-        assert re.search(rf"(?m)^\| `{name}` \| .*`{re.escape(default)}`.* \|", made["settings"]), name
+        assert re.search(rf"(?m)^\| `{name}` \| .*`{re.escape(default)}`.* \|", settings), name

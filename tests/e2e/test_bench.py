@@ -12,6 +12,7 @@ from bench.serving import running
 from tests.conftest import ROOT
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("floor", ["starlette", "mcp", "fastmcp"])
 def test_a_floor_of_the_gateway_serves(floor):
     with running([sys.executable, "-m", "bench.floors", floor]) as url:

@@ -21,6 +21,7 @@ async def found(api, words):
     return [result["document_id"] for result in (await api.search(query=words, fts_only=True))["results"]]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E-2")
 async def test_writes_to_a_disk_that_breaks_are_refused_with_its_path_and_reading_goes_on(start_server, tmp_path):
     with breakable_disk(tmp_path / "disk") as (disk, break_it), start_server(disk, KB_APPS=ALL_APPS) as server:

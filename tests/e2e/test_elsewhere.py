@@ -47,7 +47,7 @@ fcntl.fcntl = lambda fd, command, argument=0: os.fsync(fd) if command == fcntl.F
 
 class Finder:
     def find_spec(self, name, path, target=None):
-        if name.partition(".")[0] in ("kb", "kb_cli", "kb_mcp"):
+        if name.partition(".")[0] in ("kb", "kb_cli", "kb_mcp", "kb_web"):
             sys.platform = "darwin"
             sys.meta_path.remove(self)
 

@@ -58,6 +58,7 @@ def added(kb, test_data):
     return kb("add", test_data / "files", "--wait")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E-10")
 @pytest.mark.requirement("L-2")
 def test_each_file_is_searchable_or_failed_with_its_own_reason(kb, added):
@@ -70,6 +71,7 @@ def test_each_file_is_searchable_or_failed_with_its_own_reason(kb, added):
         assert reason in added.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E-1")
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES.items(), ids=SENTENCES)
 def test_a_sentence_of_each_file_is_among_the_first_three_with_its_place(kb, added, name, sentence):

@@ -49,6 +49,7 @@ async def found(api, words):
     return [result["document_id"] for result in (await api.search(query=words, fts_only=True))["results"]]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("N-2")
 @pytest.mark.requirement("E-2")
 async def test_what_does_not_fit_is_refused_and_what_was_there_stays(on_a_small_disk, tmp_path):
@@ -70,6 +71,7 @@ async def test_what_does_not_fit_is_refused_and_what_was_there_stays(on_a_small_
     assert httpx2.get(f"{server.url}/readyz").status_code == 200
 
 
+@pytest.mark.slow
 async def test_a_delete_that_does_not_fit_leaves_the_document_and_its_file(on_a_small_disk):
     api, disk, _ = on_a_small_disk
     many = "\n\n".join(f"# Part {number}\n\nThe keeper counts ship {number}." for number in range(600))
@@ -141,6 +143,7 @@ async def restore(api, number):
     await api.delete_document(2)
 
 
+@pytest.mark.slow
 async def test_each_kind_of_write_is_refused_when_there_is_no_room_and_what_was_acknowledged_stays(on_a_small_disk):
     api, disk, _ = on_a_small_disk
     for number in range(30):

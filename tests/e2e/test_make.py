@@ -78,10 +78,10 @@ async def assert_serves_all(server):
 
 
 @pytest.mark.requirement("S-1")
-def test_one_tree_holds_the_three_packages_and_what_they_are_built_and_tried_with(clone):
+def test_one_tree_holds_the_packages_and_what_they_are_built_and_tried_with(clone):
     shipped = tomllib.loads((clone / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     packages = sorted(path.parent for path in (clone / "src").glob("*/__init__.py"))
-    assert [path.name for path in packages] == ["kb", "kb_cli", "kb_mcp"]
+    assert [path.name for path in packages] == ["kb", "kb_cli", "kb_mcp", "kb_web"]
     assert sorted(shipped["packages"]) == [str(path.relative_to(clone)) for path in packages]
     for name in ("containers", "compose", "tests"):
         assert (clone / name).is_dir()
@@ -144,6 +144,7 @@ def test_a_python_that_is_too_old_is_named_before_anything_is_installed(clone):
     assert not (clone / ".venv").exists()
 
 
+@pytest.mark.rare
 def test_what_an_older_python_left_is_made_anew(clone):
     old_python(clone / ".venv/bin/python")
     (clone / ".venv/pyvenv.cfg").write_text("version = 3.10.12\n")
@@ -197,6 +198,7 @@ def test_make_uninstall_leaves_no_trace_of_searches(clone, tmp_path):
     assert list((tmp_path / "state").iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("R-1")
 @pytest.mark.requirement("R-2")
 async def test_make_serve_serves_engine_mcp_and_pages_in_one_process_until_ctrl_c(installed_clone, model_files):

@@ -85,6 +85,7 @@ async def test_a_key_of_a_deleted_note_still_stands_for_its_job(start_server, tm
     assert job["content_hash"]
 
 
+@pytest.mark.rare
 @pytest.mark.sqlite
 async def test_what_the_bin_and_history_kept_long_enough_is_gone_from_the_disk(start_server, tmp_path):
     with start_server(tmp_path) as server:

@@ -29,6 +29,7 @@ from tests.http.conftest import begun
 from tests.support import store_v2
 from tests.support.eventually import SECONDS, eventually
 from tests.support.fork_server import run
+from tests.support.rare_cases import mostly_rare
 from tests.support.stores import Database
 
 
@@ -45,24 +46,27 @@ def refused(tmp_path, *flags, **environment):
 @pytest.mark.requirement("R-3")
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        ("KB_PORT", "many"),
-        ("KB_PORT", "70000"),
-        ("KB_DEVICE", "abacus"),
-        ("KB_DEVICE", "cuda"),
-        ("KB_PRECISION", "fp1"),
-        ("KB_APPS", "api,nonsense"),
-        ("KB_APPS", ","),
-        ("KB_DATABASE_URL", "mysql://x"),
-        ("KB_DATABASE_URL", "sqlite:////proc/x/kb.db"),
-        ("KB_ENGINE_URL", "localhost:8000"),
-        ("KB_ENGINE_URL", "http://[::1"),
-        ("KB_API_KEY", "two words"),
-        ("KB_MODEL_DIR", "/nowhere"),
-        ("KB_DATA_DIR", "/proc/nothing"),
-        ("KB_MAX_UPLOAD_MB", "0"),
-        ("KB_MCP_MAX_UPLOAD_MB", "all"),
-    ],
+    mostly_rare(
+        [
+            ("KB_PORT", "many"),
+            ("KB_PORT", "70000"),
+            ("KB_DEVICE", "abacus"),
+            ("KB_DEVICE", "cuda"),
+            ("KB_PRECISION", "fp1"),
+            ("KB_APPS", "api,nonsense"),
+            ("KB_APPS", ","),
+            ("KB_DATABASE_URL", "mysql://x"),
+            ("KB_DATABASE_URL", "sqlite:////proc/x/kb.db"),
+            ("KB_ENGINE_URL", "localhost:8000"),
+            ("KB_ENGINE_URL", "http://[::1"),
+            ("KB_API_KEY", "two words"),
+            ("KB_MODEL_DIR", "/nowhere"),
+            ("KB_DATA_DIR", "/proc/nothing"),
+            ("KB_MAX_UPLOAD_MB", "0"),
+            ("KB_MCP_MAX_UPLOAD_MB", "all"),
+        ],
+        6,
+    ),
 )
 def test_a_wrong_value_stops_the_start_with_one_line_that_names_the_variable(tmp_path, name, value):
     environment = {"KB_ALLOW_OPEN": "1", name: value}
@@ -102,12 +106,14 @@ def test_what_has_a_key_is_not_served_through_a_door_without_one(tmp_path, setti
     assert "KB_ALLOW_OPEN=1" in said
 
 
+@pytest.mark.rare
 def test_a_door_is_left_open_beside_one_with_a_key_if_that_is_wanted(start_server, tmp_path):
     with start_server(tmp_path, KB_API_KEY="a", KB_ALLOW_OPEN="1", KB_APPS=ALL_APPS) as server:
         assert httpx2.get(f"{server.url}/api/v1/status").status_code == 401
         assert httpx2.post(f"{server.url}/mcp", json={}).status_code == 400
 
 
+@pytest.mark.rare
 def test_what_a_server_writes_is_its_owners_in_whatever_folder(start_server, tmp_path):
     folder = tmp_path / "shared"
     folder.mkdir()
@@ -121,8 +127,9 @@ def test_what_a_server_writes_is_its_owners_in_whatever_folder(start_server, tmp
     assert "other accounts can read" not in server.log.read_text()
 
 
+@pytest.mark.rare
 @pytest.mark.sqlite
-@pytest.mark.parametrize(("mode", "is_told"), [(0o755, True), (0o700, False)])
+@pytest.mark.parametrize(("mode", "is_told"), mostly_rare([(0o755, True), (0o700, False)]))
 def test_a_database_that_others_can_read_is_told_of(start_server, mode, is_told):
     with tempfile.TemporaryDirectory() as folder:
         with start_server(Path(folder)):
@@ -151,6 +158,7 @@ async def test_every_answer_tells_browsers_what_they_may_not_do_with_it(server):
             assert headers["referrer-policy"] == "no-referrer"
 
 
+@pytest.mark.rare
 async def test_the_page_of_the_api_runs_its_own_script_alone_and_loads_nothing_from_elsewhere(server):
     async with httpx2.AsyncClient(base_url=server.url) as http:
         page = await http.get("/docs")
@@ -166,6 +174,7 @@ async def test_the_page_of_the_api_runs_its_own_script_alone_and_loads_nothing_f
             assert (await http.get(path)).status_code == 200
 
 
+@pytest.mark.rare
 def test_a_websocket_is_neither_opened_nor_logged(start_server, tmp_path):
     with start_server(tmp_path) as server:
         upgrade = {
@@ -182,6 +191,7 @@ def test_a_websocket_is_neither_opened_nor_logged(start_server, tmp_path):
     assert "pip install" not in log
 
 
+@pytest.mark.slow
 def test_a_second_engine_on_the_same_data_or_the_same_database_is_refused(start_server, tmp_path):
     url = f"sqlite:///{tmp_path}/shared.db"
     for settings in ({}, {"KB_DATABASE_URL": url}):
@@ -236,6 +246,7 @@ def test_a_database_of_another_make_is_refused(tmp_path, model_files):
     assert "is damaged" in refused(tmp_path, KB_MODEL_DIR=str(model_files.onnx.parent))
 
 
+@pytest.mark.slow
 async def test_a_stop_is_quick_and_clean_even_in_the_middle_of_a_long_text(start_server, tmp_path):
     with start_server(tmp_path) as server:
         async with EngineClient(server.url) as client:
@@ -247,7 +258,8 @@ async def test_a_stop_is_quick_and_clean_even_in_the_middle_of_a_long_text(start
     assert Database(tmp_path).execute("SELECT status, attempts FROM jobs") == [("queued", 0)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", mostly_rare([signal.SIGINT, signal.SIGTERM]))
 def test_a_stop_is_quick_and_clean_even_while_it_starts(tmp_path, model_files, number):
     command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(tmp_path), "--port", "0"]
     environment = without_settings() | {"KB_MODEL_DIR": str(model_files.onnx.parent)}
@@ -260,6 +272,7 @@ def test_a_stop_is_quick_and_clean_even_while_it_starts(tmp_path, model_files, n
     assert [line for line in said.splitlines() if " INFO " not in line] == []
 
 
+@pytest.mark.rare
 def test_a_stop_waits_for_a_thread_that_the_start_has_just_begun(tmp_path, model_files):
     program = """
 import signal, sys, threading
@@ -385,6 +398,7 @@ async def test_who_waits_for_an_app_that_cannot_start_is_told_and_so_is_who_star
         await lifespan.__aexit__(None, None, None)
 
 
+@pytest.mark.rare
 def test_a_setting_that_shows_to_be_wrong_only_when_its_app_is_built_ends_the_process_too(tmp_path, model_files):
     settings = {"KB_MODEL_DIR": str(model_files.onnx.parent), "KB_API_KEY": "a", "KB_MCP_API_KEY": ","}
     assert refused(tmp_path, **settings).startswith("kb: KB_MCP_API_KEY")
@@ -441,17 +455,24 @@ def visiting(tmp_path_factory):
 @pytest.mark.requirement("R-5")
 @pytest.mark.parametrize(
     ("app", "keys", "said"),
-    [
-        ("guarded", {}, "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0"),
-        ("guarded", {"KB_VISITOR_KEY": " "}, "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0"),
-        ("guarded", {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"}, "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0"),
-        ("keyless", {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"}, "kb: KB_APPS: keyless has no key"),
-    ],
+    mostly_rare(
+        [
+            ("guarded", {}, "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0"),
+            ("guarded", {"KB_VISITOR_KEY": " "}, "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0"),
+            (
+                "guarded",
+                {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"},
+                "kb: KB_VISITOR_KEY: required to listen on 0.0.0.0",
+            ),
+            ("keyless", {"KB_API_KEY": "a", "KB_MCP_API_KEY": "b"}, "kb: KB_APPS: keyless has no key"),
+        ]
+    ),
 )
 def test_an_app_of_another_package_is_not_served_to_the_network_without_a_key(tmp_path, visiting, app, keys, said):
     assert refused(tmp_path, "--host", "0.0.0.0", "--apps", app, **visiting, **keys).startswith(said)
 
 
+@pytest.mark.rare
 @pytest.mark.requirement("R-5")
 def test_an_app_of_another_package_is_served_to_the_network_with_its_key(start_server, tmp_path, visiting):
     settings = {"KB_HOST": "0.0.0.0", "KB_APPS": "guarded", "KB_VISITOR_KEY": "sesame"}
@@ -540,10 +561,12 @@ print(raised)
 
 @pytest.mark.parametrize(
     ("kind", "raised"),
-    [
-        ("ours", []),
-        ("uvicorn", ["again"]),  # when it no longer does, `kb_cli.server.Server` can go
-    ],
+    mostly_rare(
+        [
+            ("ours", []),
+            ("uvicorn", ["again"]),  # when it no longer does, `kb_cli.server.Server` can go
+        ]
+    ),
 )
 def test_the_signal_that_stops_the_server_is_raised_again_by_uvicorn_and_not_by_ours(kind, raised):
     ended = subprocess.run(
@@ -569,7 +592,7 @@ def test_an_unknown_app_is_named():
 @pytest.mark.sqlite
 @pytest.mark.requirement("S-8")
 @pytest.mark.requirement("D-2")
-@pytest.mark.parametrize("name", store_v2.SCHEMAS)
+@pytest.mark.parametrize("name", mostly_rare(store_v2.SCHEMAS))
 async def test_a_database_of_version_2_is_served_and_written(start_server, tmp_path, name):
     store_v2.build(tmp_path / "kb.db", store_v2.SCHEMAS[name])
     with start_server(tmp_path) as server:

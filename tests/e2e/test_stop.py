@@ -19,6 +19,7 @@ from tests.conftest import without_settings
 from tests.http.conftest import begun, finished
 from tests.support.eventually import SECONDS, eventually_async
 from tests.support.hostile import parser_at_work, processor_seconds, slow
+from tests.support.rare_cases import mostly_rare
 from tests.support.stores import Database
 
 LONGEST_STOP = 5
@@ -67,7 +68,9 @@ async def parses(client, server):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("occupy", [cuts_a_word, cuts_a_note, embeds, parses], ids=lambda act: act.__name__)
+@pytest.mark.parametrize(
+    "occupy", mostly_rare([cuts_a_word, cuts_a_note, embeds, parses], 2), ids=lambda act: act.__name__
+)
 async def test_a_job_is_stopped_amid_its_work_and_has_not_failed(start_server, tmp_path, occupy):
     with start_server(tmp_path) as server:
         async with EngineClient(server.url) as client:
@@ -82,6 +85,7 @@ async def test_a_job_is_stopped_amid_its_work_and_has_not_failed(start_server, t
     assert attempts <= 1
 
 
+@pytest.mark.slow
 async def test_a_note_that_is_changed_is_as_it_was_when_the_engine_stops_meanwhile(start_server, tmp_path):
     with start_server(tmp_path) as server:
         async with EngineClient(server.url) as client:
@@ -139,6 +143,7 @@ run()
 """
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_start_that_takes_long_is_cut_off(tmp_path, number):
     command = [sys.executable, "-c", STARTS_SLOWLY, str(tmp_path)]

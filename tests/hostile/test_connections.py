@@ -20,6 +20,7 @@ from kb.worker.job import MAX_ATTEMPTS
 from tests.conftest import ALL_APPS, KEY, MCP_KEY
 from tests.support.eventually import eventually
 from tests.support.hostile import parser_of
+from tests.support.rare_cases import mostly_rare
 from tests.support.raw import Probe, answer, asked, connect, connected, memory, request
 
 BEARER = f"Authorization: Bearer {KEY}"
@@ -81,7 +82,8 @@ HALVES = {
 }
 
 
-@pytest.mark.parametrize("half", HALVES.values(), ids=HALVES)
+@pytest.mark.slow
+@pytest.mark.parametrize("half", mostly_rare(HALVES.values()), ids=HALVES)
 @pytest.mark.parametrize("number", MANY)
 def test_requests_that_are_begun_and_not_ended_are_closed(hasty, number, half):
     with undisturbed(hasty, timed=number == 1000), connected(hasty, number, half) as opened:
@@ -170,8 +172,9 @@ BODIES = {
 PATHS = [("POST", "/search"), ("POST", "/jobs"), ("PATCH", "/notes/1"), ("PATCH", "/documents/1/tags")]
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("timed", [False, pytest.param(True, marks=pytest.mark.hostile)])
-@pytest.mark.parametrize("make", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("make", mostly_rare(BODIES.values(), 2), ids=BODIES)
 def test_twelve_megabytes_of_mistakes_are_answered_in_a_few_lines(hasty, make, timed):
     body = make()
     for method, path in PATHS:
@@ -210,7 +213,7 @@ ARGUMENTS = {
     [(), ("MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: kb_search")],
     ids=["legacy", "modern"],
 )
-@pytest.mark.parametrize("arguments", ARGUMENTS.values(), ids=ARGUMENTS)
+@pytest.mark.parametrize("arguments", mostly_rare(ARGUMENTS.values()), ids=ARGUMENTS)
 def test_a_call_of_a_tool_with_millions_of_mistakes_is_answered_in_a_line(hasty, arguments, era, timed):
     headers = ["Accept: application/json, text/event-stream", f"Authorization: Bearer {MCP_KEY}", JSON, *era]
     call = request("POST", "/mcp", *headers, "Connection: close", body=tool_call(arguments))
@@ -221,6 +224,7 @@ def test_a_call_of_a_tool_with_millions_of_mistakes_is_answered_in_a_line(hasty,
     assert b"Traceback" not in said
 
 
+@pytest.mark.rare
 def test_a_body_that_comes_slowly_and_steadily_is_taken(hasty):
     form = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n', b"\r\n--x--\r\n"
     parts = [form[0], *[b"lighthouse " * 100] * 10, form[1]]
@@ -251,6 +255,7 @@ def small(start_limited, tmp_path_factory):
         yield server
 
 
+@pytest.mark.slow
 def test_connections_without_a_request_make_room_for_one_with(small):
     with connected(small, 200, HALVES["a header"]):
         for _ in range(30):
@@ -311,6 +316,7 @@ def patient(start_server, tmp_path_factory):
         yield server
 
 
+@pytest.mark.rare
 def test_an_upload_for_which_no_file_can_be_opened_is_told_to_come_back(patient):
     with kept(patient) as http:
         file = {"file": ("a.bin", bytes(5_000_000))}  # there is nothing to read in it, which is soon found

@@ -19,6 +19,7 @@ from tests.hostile.files import FILES
 from tests.http.conftest import finished, until_idle
 from tests.support.eventually import eventually
 from tests.support.hostile import processor_seconds
+from tests.support.rare_cases import mostly_rare
 from tests.support.stores import TRIED, Database
 
 pytestmark = [
@@ -124,7 +125,7 @@ async def assert_bounded(server, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SHORT)
+@pytest.mark.parametrize("name", mostly_rare(SHORT, 3))
 async def test_a_file_takes_no_more_than_its_size_allows(engine, name):
     await assert_bounded(engine, name)
 
@@ -165,6 +166,7 @@ async def slowdown(server):
     return p95(busy) / p95(idle)
 
 
+@pytest.mark.rare
 @pytest.mark.slow
 async def test_searches_are_answered_while_hostile_files_are_read(engine):
     assert await slowdown(engine) > 0

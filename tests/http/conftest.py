@@ -29,7 +29,7 @@ async def http(server):
 @pytest.fixture
 def word():
     """A word of this test's own, because all tests share the engine."""
-    return f"w{uuid4().hex}"
+    return f"w{uuid4().hex[:10]}"
 
 
 async def moment():

@@ -13,7 +13,8 @@ import httpx2
 import pytest
 
 from kb.api.errors import Invalid, NotFound, TooManyTags
-from kb.client.client import PAGE, EngineClient
+from kb.api.limits import MAX_PAGE
+from kb.client.client import EngineClient
 from tests.conftest import KEY
 from tests.http.conftest import added, finished
 from tests.support.pdf import pdf
@@ -105,6 +106,7 @@ async def test_passages_of_a_document_come_together_when_asked(api, word):
     assert all(passage["score"] <= grouped["score"] for passage in grouped["more"])
 
 
+@pytest.mark.slow
 async def test_search_says_how_much_is_not_searchable_yet(api, word):
     text = "ledger " * 900
     files = [io.BytesIO(f"{word} {number} {text}".encode()) for number in range(8)]
@@ -193,6 +195,7 @@ async def test_an_uploaded_file_is_kept_until_no_document_came_from_it(http, api
     assert (await http.get(f"/documents/{note}/file")).status_code == 404
 
 
+@pytest.mark.rare
 async def test_files_are_not_kept_when_told_so(start_server, tmp_path):
     with start_server(tmp_path, KB_KEEP_FILES="0") as server:
         async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1") as http:
@@ -311,6 +314,7 @@ async def test_a_passage_that_begins_with_a_word_too_long_for_a_budget_leaves_it
     assert cut["omitted"] == 1
 
 
+@pytest.mark.rare
 async def test_what_is_left_out_of_a_group_is_counted(api, word):
     await added(api, f"The {word} is long. " * 400, tags=[word])
     whole = await api.search(query=word, tags=[word], group_by="document", top=1)
@@ -499,6 +503,7 @@ async def test_a_job_is_waited_for_until_it_is_done_or_has_failed(api):
     assert failed["error"]
 
 
+@pytest.mark.rare
 async def test_waiting_asks_once_where_polling_would_ask_again_and_again(server):
     paths = []
 
@@ -526,7 +531,7 @@ async def test_all_pages_of_jobs_and_as_many_documents_as_wanted(api):
 async def test_more_jobs_than_a_page_holds_on_an_engine_that_lets_nobody_wait(start_server, tmp_path):
     with start_server(tmp_path, KB_APPS="api", KB_MAX_WAIT_SECONDS="0") as server:
         async with EngineClient(server.url) as client:
-            accepted = [(await client.add_note(text=f"Note {number}."))["job_id"] for number in range(PAGE + 1)]
+            accepted = [(await client.add_note(text=f"Note {number}."))["job_id"] for number in range(MAX_PAGE + 1)]
             assert [job["id"] async for job in client.iter_jobs()] == accepted[::-1]
             with pytest.raises(TimeoutError):
                 await client.wait_for_job((await client.add_note(text="The last one."))["job_id"], timeout=0)

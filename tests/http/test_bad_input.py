@@ -19,6 +19,7 @@ from kb.routes.openapi import read_examples
 from kb.routes.thread_route import MANY, rendered
 from tests.conftest import KEY
 from tests.http.conftest import finished
+from tests.support.rare_cases import mostly_rare
 from tests.support.raw import memory
 
 
@@ -208,11 +209,13 @@ async def test_a_form_with_too_many_tags_is_refused_though_some_are_blank(http):
 
 @pytest.mark.parametrize(
     ("fields", "said"),
-    [
-        (lambda: {"title": ["x" * (65 << 10)]}, "form: a field has at most 65536 bytes"),
-        (lambda: {"tags": ["x"] * 5000}, "tags: at most 100."),
-        (lambda: {key: ["x" * (1 << 20)] for key in map(str, range(60))}, "form: a field has at most 65536 bytes"),
-    ],
+    mostly_rare(
+        [
+            (lambda: {"title": ["x" * (65 << 10)]}, "form: a field has at most 65536 bytes"),
+            (lambda: {"tags": ["x"] * 5000}, "tags: at most 100."),
+            (lambda: {key: ["x" * (1 << 20)] for key in map(str, range(60))}, "form: a field has at most 65536 bytes"),
+        ]
+    ),
     ids=["a long field", "many tags", "many long fields"],
 )
 async def test_a_form_that_would_fill_the_memory_is_refused(server, http, fields, said):
@@ -222,6 +225,7 @@ async def test_a_form_that_would_fill_the_memory_is_refused(server, http, fields
     assert memory(server) - before < 50
 
 
+@pytest.mark.rare
 async def test_a_body_has_the_limit_of_what_is_asked_for(http):
     large = {"query": "x", "source_path": "x" * (1 << 20)}
     for method, path in (("POST", "/search"), ("PATCH", "/documents/1/tags"), ("POST", "/jobs/1/retry")):
@@ -339,6 +343,7 @@ async def test_what_is_excluded_stays_so_where_a_phrase_is_nowhere(api):
     assert [result["text"] for result in results] == ["A green kite flies."]
 
 
+@pytest.mark.rare
 async def test_a_letter_of_a_script_without_spaces_is_found_wherever_it_stands_also_beside_other_words(api):
     for text in ("黒猫が好きです。", "책상 위의 책을 읽다"):
         await finished(api, await api.add_note(text=text, tags=["letters"]))

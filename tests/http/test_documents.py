@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from kb.api.errors import Invalid, NotFound
+from kb.client.client import EngineClient
 from tests.conftest import KEY
 from tests.http.conftest import added, finished
 from tests.support.pdf import pdf, slow_pdf
@@ -224,12 +225,17 @@ SECTIONS = {
 }
 
 
-@pytest.fixture
-async def book(api):
+@pytest.fixture(scope="module")
+def book(server):
     """A document of three sections with several chunks each."""
-    text = "".join(f"# {name}\n\n{section}\n\n" for name, section in SECTIONS.items())
-    job = await finished(api, await api.add_file("book.md", io.BytesIO(text.encode()), source_path="around/book.md"))
-    return await api.document(job["document_id"])
+
+    async def add():
+        text = "".join(f"# {name}\n\n{section}\n\n" for name, section in SECTIONS.items())
+        async with EngineClient(server.url, KEY) as api:
+            job = await api.add_file("book.md", io.BytesIO(text.encode()), source_path="around/book.md", wait=60)
+            return await api.document(job["document_id"])
+
+    return asyncio.run(add())
 
 
 async def test_a_found_passage_names_its_chunk_by_its_place_in_the_document(api, book):

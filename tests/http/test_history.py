@@ -24,6 +24,7 @@ from kb_cli.main import run
 from tests.conftest import KEY, MCP_KEY
 from tests.http.conftest import added, finished, moment, until_idle
 from tests.support.eventually import eventually
+from tests.support.rare_cases import mostly_rare
 
 
 async def ids(api, word, **options):
@@ -311,6 +312,7 @@ async def test_an_undo_is_shown_before_it_is_done(api, word):
     assert "two" in (await api.document(id_))["chunks"][0]["text"]
 
 
+@pytest.mark.rare
 async def test_with_nothing_kept_a_delete_is_for_good_and_history_begins_late(start_server, tmp_path, word):
     with start_server(tmp_path, KB_BIN_DAYS="0", KB_HISTORY_DAYS="0") as server:
         async with EngineClient(server.url) as api:
@@ -621,7 +623,7 @@ def moment_ago():
     return now
 
 
-@pytest.mark.parametrize("make", MISTAKES, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", mostly_rare(MISTAKES, 8), ids=lambda make: make.__name__)
 def test_it_is_taken_back_with_one_command(base, monkeypatch, make):
     base.expected, base.before = base.state(), moment_ago()
     command = [str(word) for word in make(base) or UNDO]

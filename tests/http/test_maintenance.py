@@ -65,6 +65,7 @@ def cared(start_server, tmp_path_factory):
         yield engine, data, backups
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite
 def test_a_backup_is_made_listed_and_verified_while_searches_go_on(cared):
     engine, _, backups = cared
@@ -81,6 +82,7 @@ def test_a_backup_is_made_listed_and_verified_while_searches_go_on(cared):
     assert (verified["error"], verified["faults"]) == (None, [])
 
 
+@pytest.mark.rare
 @pytest.mark.sqlite
 def test_a_damaged_backup_is_told_apart(cared):
     engine, _, backups = cared
@@ -96,6 +98,7 @@ def test_a_damaged_backup_is_told_apart(cared):
     assert victim.name not in {each["name"] for each in engine.get("maintenance").json()["backups"]}
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite
 def test_what_the_doctor_finds_is_told_and_what_can_be_is_repaired_while_the_engine_runs(cared):
     engine, data, _ = cared
@@ -125,6 +128,7 @@ def test_one_thing_is_done_at_a_time(cared):
     ended(engine, "check")
 
 
+@pytest.mark.rare
 @pytest.mark.sqlite
 def test_a_second_click_while_something_is_done_leads_back_to_the_page(cared):
     engine, _, _ = cared
@@ -253,6 +257,7 @@ def test_of_many_faults_the_first_are_told_and_how_many_there_are(monkeypatch, t
     assert (len(faults), faults[0], faults[-1]) == (101, "file 0 is not there", "and 4,900 more")
 
 
+@pytest.mark.rare
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_where_memory_runs_out_the_process_is_ended_and_not_the_engine():
     program = (
@@ -261,6 +266,7 @@ def test_where_memory_runs_out_the_process_is_ended_and_not_the_engine():
     assert int(subprocess.check_output([sys.executable, "-c", program])) == 1000
 
 
+@pytest.mark.rare
 def test_the_last_hour_counts_searches_and_documents_with_their_times(start_server, tmp_path):
     with start_server(tmp_path) as server, api(server) as engine:
         engine.post("jobs", params={"wait": 30}, json={"text": "The keeper lights the lamp at six."})

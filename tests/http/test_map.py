@@ -71,6 +71,7 @@ def test_documents_about_the_same_lie_close_together_and_say_what_they_are(engin
     assert all(-1 <= each[axis] <= 1 for each in places.values() for axis in "xy")
 
 
+@pytest.mark.rare
 def test_what_is_deleted_or_renamed_is_so_at_once_and_what_is_new_comes_with_the_next_map(engine):
     kept, gone = add(engine, "The keeper stays.", title="Before"), add(engine, "The keeper goes.")
     eventually("both are on it", lambda: {kept, gone} <= mapped(engine)[0].keys())
@@ -91,6 +92,7 @@ def test_a_key_sees_its_own_documents_alone_laid_out_by_themselves(engine):
     assert engine.get("activity", **limited).json() == {"searches": None, "ingestions": None}
 
 
+@pytest.mark.rare
 def test_what_comes_within_a_limit_by_its_tags_comes_with_the_next_map(engine):
     before, later = add(engine, "It is of May.", tags=["may"]), add(engine, "It will be of May.")
     token = engine.post("keys", json={"name": "may", "tags": ["may"]}).json()["key"]

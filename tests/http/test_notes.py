@@ -225,6 +225,14 @@ async def test_a_document_is_found_by_its_day_however_that_is_written(api, path,
     ):
         listed = await api.documents(source_path=path, **bounds)
         assert [each["id"] for each in listed["documents"]] == found
+    assert (document["date"], document["day"]) == (date, "2024-03-05")
+
+
+async def test_the_day_of_a_document_without_a_date_of_its_own_is_that_of_its_last_change(api, path, word):
+    document = await sent(api, path, f"---\ndate: 99/99\n---\n{word} tide.\n")
+    assert document["day"] == document["created_at"][:10]
+    [result] = (await api.search(query=word, fts_only=True))["results"]
+    assert result["day"] == document["day"]
 
 
 LOG = "\n".join(f"Entry {number}: the lamp of {number} was lit." for number in range(200))
@@ -377,6 +385,26 @@ async def test_a_tag_that_someone_gave_stays_when_the_text_no_longer_names_it(ap
     note = await added(api, "Plans.", tags=["boats"])
     await api.update_note(note, "---\ntags: [boats, sails]\n---\nPlans of a boat.")
     assert (await api.update_note(note, "Plans of a boat, redrawn."))["tags"] == ["boats"]
+
+
+async def test_tags_in_the_text_count_only_if_the_call_says_so(api, word):
+    note = await added(api, f"The #{word} is #red. `#code`", tags=["given"])
+    assert (await api.document(note))["tags"] == ["given"]
+    assert (await api.update_note(note, append="It is #wet."))["tags"] == ["given"]
+    after = await api.update_note(note, append="It is #cold, and not #1984.", inline_tags=True)
+    assert after["tags"] == ["cold", "given"], "only what this change wrote"
+    moved = await api.update_note(note, f"The #{word} is #cold.", tags_remove=["cold"], inline_tags=True)
+    assert moved["tags"] == ["given"]
+    other = await added(api, f"Another #{word}, #blue.", tags=["given"], inline_tags=True)
+    assert (await api.document(other))["tags"] == sorted(["blue", "given", word])
+    silent = await added(api, f"---\ninline_tags: false\n---\nA third #{word}.", inline_tags=True)
+    assert (await api.document(silent))["tags"] == []
+
+
+async def test_a_wish_for_tags_alone_changes_nothing(api, word):
+    note = await added(api, f"The {word} is #red.")
+    with pytest.raises(Invalid, match="nothing to change"):
+        await api.update_note(note, inline_tags=True)
 
 
 async def test_a_call_with_a_key_can_be_repeated_and_another_call_cannot_have_its_key(http, api, word):

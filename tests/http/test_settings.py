@@ -32,6 +32,7 @@ def values(engine):
     return {each["name"]: each["value"] for each in engine.get("settings").json()["settings"]}
 
 
+@pytest.mark.slow
 def test_an_inbox_is_turned_on_kept_over_a_restart_and_turned_off(start_server, tmp_path):
     inbox, data = tmp_path / "inbox", tmp_path / "data"
     inbox.mkdir()
@@ -138,6 +139,7 @@ def test_the_first_key_guards_a_kb_whose_agents_have_a_key_already(start_server,
         assert (mcp_status(server, key), mcp_status(server, "the-agents-key")) == (401, 400)
 
 
+@pytest.mark.slow
 def test_the_first_key_guards_people_agents_and_commands_at_once_and_from_the_next_start(start_server, tmp_path):
     data = tmp_path / "data"
     with start_server(data, **OPEN) as server, api(server) as engine:
@@ -189,6 +191,7 @@ async def test_agents_use_kb_with_the_first_key_that_was_made_while_it_runs(star
             assert not reply.is_error
 
 
+@pytest.mark.rare
 def test_of_first_keys_made_at_once_one_is_valid_and_the_others_are_refused(start_server, tmp_path):
     data = tmp_path / "data"
     with start_server(data, **OPEN) as server, api(server) as engine, ThreadPoolExecutor(8) as pool:
@@ -200,6 +203,7 @@ def test_of_first_keys_made_at_once_one_is_valid_and_the_others_are_refused(star
             assert owner.get("status").status_code == 200
 
 
+@pytest.mark.rare
 def test_an_empty_file_of_the_first_key_opens_nothing_and_the_log_says_why(start_server, tmp_path):
     data = tmp_path / "data"
     with start_server(data, **OPEN) as server, api(server) as engine:
@@ -221,6 +225,7 @@ def test_a_key_in_the_environment_is_used_instead_of_the_first_key(start_server,
             assert engine.get("status").status_code == 200
 
 
+@pytest.mark.slow
 def test_changes_at_once_leave_one_of_them_whole(start_server, tmp_path):
     folders = [tmp_path / f"inbox {number}" for number in range(8)]
     with start_server(tmp_path / "data") as server, api(server) as engine, ThreadPoolExecutor() as pool:

@@ -35,6 +35,7 @@ async def test_there_is_no_waiting_for_what_is_not_there_or_for_less_than_no_tim
     assert (await http.get(path)).status_code == status
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E-2")
 async def test_each_of_many_who_wait_hears_of_the_end_of_the_job_that_is_his(http):
     async def submit_and_wait(number):
@@ -61,6 +62,7 @@ async def test_no_wait_is_longer_than_the_setting_allows(start_server, tmp_path)
             assert asked.json()["status"] in ("queued", "running")
 
 
+@pytest.mark.rare
 async def test_who_waits_is_answered_when_the_engine_stops(start_server, tmp_path):
     with start_server(tmp_path, KB_APPS="api", KB_API_KEY=KEY) as server:
         headers = {"Authorization": f"Bearer {KEY}"}
@@ -169,6 +171,7 @@ async def test_beside_other_work_the_next_of_many_begins_after_a_pause_in_propor
     assert all(later - before >= 0.5 * PAUSE for before, later in pairwise(began))
 
 
+@pytest.mark.rare
 async def test_beside_other_work_a_long_search_does_not_let_the_next_one_wait_as_long_again():
     began = await searches_of(100_000, 2)
     assert began[1] - began[0] >= LONGEST_PAUSE

@@ -43,7 +43,7 @@ async def engine(server):
 @pytest.fixture
 def word():
     """A word that no other test uses."""
-    return f"w{uuid4().hex}"
+    return f"w{uuid4().hex[:10]}"
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from kb_mcp.tools.token_budget import AnswerLimiter, estimate_tokens, jobs, with
 from tests.conftest import ALL_APPS, KEY, MCP_KEY
 from tests.http.conftest import until_idle
 from tests.mcp.conftest import call, connected, done, noted
+from tests.support.rare_cases import mostly_rare
 
 BUDGET = 10_000
 
@@ -154,7 +155,8 @@ DOCUMENT = {
 }
 
 
-@pytest.mark.parametrize("budget", [5000, BUDGET])
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", mostly_rare([BUDGET, 5000]))
 def test_an_answer_fits_whatever_a_document_holds(budget):
     limiter = AnswerLimiter(budget)
     result = DOCUMENT | {"text": MONSTER, "place": PLACE}
@@ -210,6 +212,7 @@ def test_the_estimate_of_tokens_is_near_what_a_tokenizer_counts(text):
     assert 0.9 * tokens <= estimate_tokens(sent) <= 1.45 * tokens
 
 
+@pytest.mark.slow
 async def test_the_estimate_is_within_a_tenth_for_answers(agent, test_data, engine):
     for name in ("test_blog.html", "test.docx", "REPAIR-2022-INV-001_multipage.pdf", "test_outlook_msg.msg"):
         with (test_data / "files" / name).open("rb") as file:

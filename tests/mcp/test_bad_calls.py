@@ -77,6 +77,7 @@ async def test_bad_calls_made_from_the_schemas_are_refused_in_one_line_that_name
     await refuse_bad_calls(agent, staging)
 
 
+@pytest.mark.rare
 @pytest.mark.requirement("C-2")
 async def test_bad_calls_are_refused_in_the_same_way_where_there_are_collections(agent_of_collections, staging):
     await refuse_bad_calls(agent_of_collections, staging)

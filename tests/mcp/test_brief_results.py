@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kb_mcp.tools.brief_results import MOST_TOKENS, TOKENS, briefly
+from kb_mcp.tools.shortened_results import MOST_TOKENS, TOKENS, briefly
 from kb_mcp.tools.token_estimate import estimate_tokens
 from tests.mcp.conftest import call, noted
 

@@ -330,6 +330,7 @@ async def test_the_default_surface_is_the_same_byte_for_byte_with_collections_on
     assert b"kb_set_collection" not in lists[0]
 
 
+@pytest.mark.rare
 @pytest.mark.requirement("G-16")
 def test_the_collections_are_a_module_that_is_loaded_only_when_they_are_on():
     program = (

@@ -13,6 +13,7 @@ from kb.api.errors import EngineUnreachable
 from kb.client.client import EngineClient
 from tests.conftest import KEY
 from tests.mcp.conftest import call, connected, refusal
+from tests.support.rare_cases import mostly_rare
 from tests.support.scripted_server import listening
 
 
@@ -46,25 +47,34 @@ def problem(code, detail):
 
 @pytest.mark.parametrize(
     ("answer", "said"),
-    [
-        (
-            ("401 Unauthorized", problem("unauthorized", "no")),
-            "Ask the user to give the gateway the engine's KB_API_KEY",
-        ),
-        (
-            ("503 Service Unavailable", problem("unavailable", "The engine is not ready yet; try again in a moment.")),
-            "not ready yet",
-        ),
-        (("500 Internal Server Error", problem("internal", "The engine failed.")), "The engine failed. Try once more."),
-        (("502 Bad Gateway", "<html>"), "The engine answered 502 Bad Gateway. Try once more."),
-        (("401 Unauthorized", "<html>"), "Ask the user to give the gateway the engine's KB_API_KEY"),
-        (("404 Not Found", "<html>"), "The engine answered 404 Not Found. Try once more."),
-        (("422 Unprocessable Content", '{"type": "x", "detail": ["y"]}'), "['y'] Try once more."),
-        (("200 OK", "<html>"), "is not a kb engine. Ask the user to set KB_ENGINE_URL"),
-        (("200 OK", "null"), "is not a kb engine"),
-        (("302 Found", "{}"), "is not a kb engine"),
-        (None, "the connection broke"),
-    ],
+    mostly_rare(
+        [
+            (
+                ("401 Unauthorized", problem("unauthorized", "no")),
+                "Ask the user to give the gateway the engine's KB_API_KEY",
+            ),
+            (
+                (
+                    "503 Service Unavailable",
+                    problem("unavailable", "The engine is not ready yet; try again in a moment."),
+                ),
+                "not ready yet",
+            ),
+            (
+                ("500 Internal Server Error", problem("internal", "The engine failed.")),
+                "The engine failed. Try once more.",
+            ),
+            (("502 Bad Gateway", "<html>"), "The engine answered 502 Bad Gateway. Try once more."),
+            (("401 Unauthorized", "<html>"), "Ask the user to give the gateway the engine's KB_API_KEY"),
+            (("404 Not Found", "<html>"), "The engine answered 404 Not Found. Try once more."),
+            (("422 Unprocessable Content", '{"type": "x", "detail": ["y"]}'), "['y'] Try once more."),
+            (("200 OK", "<html>"), "is not a kb engine. Ask the user to set KB_ENGINE_URL"),
+            (("200 OK", "null"), "is not a kb engine"),
+            (("302 Found", "{}"), "is not a kb engine"),
+            (None, "the connection broke"),
+        ],
+        5,
+    ),
 )
 async def test_each_trouble_has_its_own_message(start_gateway, answer, said):
     async with engine_that(answer) as (url, _):
@@ -91,6 +101,7 @@ async def test_nothing_is_called_done_that_another_server_than_the_engine_answer
                 assert await agent.list_resources() == []
 
 
+@pytest.mark.rare
 async def test_a_slow_engine_is_said_to_be_slow(start_gateway):
     async with engine_that(1.0) as (url, _):
         with start_gateway(KB_ENGINE_URL=url, KB_MCP_ENGINE_SECONDS="0.3") as gateway:
@@ -98,6 +109,7 @@ async def test_a_slow_engine_is_said_to_be_slow(start_gateway):
                 assert f"The engine at {url} did not answer in time" in await refusal(agent, "kb_status")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("G-2")
 async def test_the_gateway_recovers_by_itself_when_the_engine_was_restarted(
     start_gateway, start_server, tmp_path, unused_port
@@ -134,6 +146,7 @@ async def test_a_deletion_is_not_repeated():
         assert len(requests) == 1
 
 
+@pytest.mark.rare
 @pytest.mark.requirement("G-9")
 async def test_an_upload_whose_engine_goes_away_leaves_nothing_behind(
     start_gateway, start_server, unused_port, tmp_path

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from kb.client.client import EngineClient
-from kb_mcp.tools.excerpts import WHOLE_RESULTS, excerpts
 from kb_mcp.tools.rendering import shown_text
+from kb_mcp.tools.shortened_results import WHOLE_RESULTS, excerpts
 from tests.conftest import KEY
 from tests.http.conftest import until_idle
 

@@ -16,6 +16,8 @@ from kb_mcp.tools.rendering import UNPRINTABLE
 from tests.conftest import ALL_APPS, KEY, MCP_KEY
 from tests.mcp.conftest import TRIED_ERAS
 
+pytestmark = pytest.mark.slow
+
 MARK = "OBEYME"
 """Stands in every payload where it does its harm."""
 
@@ -119,7 +121,6 @@ def check(text):
 SURFACES = [*((mode, "") for mode in TRIED_ERAS), (TRIED_ERAS[-1], "/collections")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "surface"), SURFACES)
 async def test_no_document_speaks_outside_of_its_fence_in_any_answer_of_any_tool(poisoned, mode, surface):
     server, ids = poisoned

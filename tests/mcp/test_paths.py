@@ -54,6 +54,7 @@ async def fill(server):
         return added["document_id"]
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 import quicktok
 
+from kb.client.client import EngineClient
+from tests.conftest import KEY
 from tests.mcp.conftest import call, done, noted, refusal
 
 SECTIONS = "\n\n".join(
@@ -13,22 +17,33 @@ SECTIONS = "\n\n".join(
 )
 
 
+@pytest.fixture(scope="module")
+def book(server):
+    """The id of a note of several sections."""
+
+    async def add():
+        async with EngineClient(server.url, KEY) as engine:
+            note = await engine.add_note(text=f"# The harbour\n\nIntroduction.\n\n{SECTIONS}", wait=60)
+            return note["document_id"]
+
+    return asyncio.run(add())
+
+
 def tokens(result):
     return len(quicktok.get_encoding("o200k_base").encode(result.content[0].text))
 
 
-async def test_an_outline_lists_the_headings_with_their_chunks(agent, word):
-    document = await done(agent, await call(agent, "kb_addnote", text=f"# {word}\n\nIntroduction.\n\n{SECTIONS}"))
-    result = await agent.call_tool("kb_get", {"document_id": document, "outline": True})
+async def test_an_outline_lists_the_headings_with_their_chunks(agent, book):
+    result = await agent.call_tool("kb_get", {"document_id": book, "outline": True})
     entries = result.structured_content["outline"]
     assert [entry.get("heading") for entry in entries][-6:] == [f"{number}. Section {number}" for number in range(1, 7)]
     assert tokens(result) < 300
     third = next(entry for entry in entries if entry.get("heading") == "3. Section 3")
-    read = await call(agent, "kb_get", document_id=document, from_chunk=third["chunk"], around=0)
+    read = await call(agent, "kb_get", document_id=book, from_chunk=third["chunk"], around=0)
     assert "Section 3 tells" in read["chunks"][0]["text"]
-    by_name = await call(agent, "kb_get", document_id=document, heading="Section 3")
+    by_name = await call(agent, "kb_get", document_id=book, heading="Section 3")
     assert by_name["chunks"][0]["index"] == third["chunk"]
-    assert (await refusal(agent, "kb_get", document_id=document, outline=True, page=1)).startswith("outline: ")
+    assert (await refusal(agent, "kb_get", document_id=book, outline=True, page=1)).startswith("outline: ")
 
 
 async def test_a_document_without_headings_has_an_outline_of_first_lines(agent, word):
@@ -37,28 +52,26 @@ async def test_a_document_without_headings_has_an_outline_of_first_lines(agent, 
     assert entries[0] == {"chunk": 0, "line": f"{word}."}
 
 
-async def test_the_length_of_an_answer_can_be_given(agent, word):
-    document = await done(agent, await call(agent, "kb_addnote", text=f"# {word}\n\n{SECTIONS}"))
-    result = await agent.call_tool("kb_get", {"document_id": document, "max_tokens": 1000})
+async def test_the_length_of_an_answer_can_be_given(agent, book):
+    result = await agent.call_tool("kb_get", {"document_id": book, "max_tokens": 1000})
     assert 300 < tokens(result) < 1000
     assert result.structured_content["next_chunk"]
-    assert f"kb_get(document_id={document}, from_chunk=" in result.content[0].text
+    assert f"kb_get(document_id={book}, from_chunk=" in result.content[0].text
 
 
-async def test_several_documents_are_read_at_once_and_share_the_length(agent, word):
+async def test_several_documents_are_read_at_once_and_share_the_length(agent, word, book):
     short = (await noted(agent, text=f"{word} is short", tags=[word]))["document_id"]
-    long = await done(agent, await call(agent, "kb_addnote", text=f"# Long {word}\n\n{SECTIONS}"))
-    result = await agent.call_tool("kb_get", {"document_ids": [short, long, 10**9], "max_tokens": 1500})
+    result = await agent.call_tool("kb_get", {"document_ids": [short, book, 10**9], "max_tokens": 1500})
     first, second = result.structured_content["documents"]
-    assert [first["id"], second["id"]] == [short, long]
+    assert [first["id"], second["id"]] == [short, book]
     assert first["chunks"][0]["text"] == f"{word} is short"
     assert tokens(result) < 1500
     text = result.content[0].text
     assert "from_chunk=" in text
     assert "These documents do not exist or are in the bin: 1000000000." in text
-    for ids in (f"[{short}, {long}]", f"{short},{long}"):
+    for ids in (f"[{short}, {book}]", f"{short},{book}"):
         assert len((await call(agent, "kb_get", document_ids=ids))["documents"]) == 2
-    assert len((await call(agent, "kb_get", document_id=[short, long]))["documents"]) == 2
+    assert len((await call(agent, "kb_get", document_id=[short, book]))["documents"]) == 2
     assert "document_id" in await refusal(agent, "kb_get", document_ids=[10**9])
     assert (await refusal(agent, "kb_get", document_ids=[short], page=1)).startswith("document_ids: ")
     assert "at most 50" in await refusal(agent, "kb_get", document_ids=list(range(1, 60)))
@@ -202,13 +215,11 @@ async def test_a_short_answer_shows_the_place_asked_for_before_its_neighbours(ag
         assert len(shown) >= 5, way
 
 
-async def test_neighbours_of_a_place_are_shown_by_turns(agent, word):
-    text = "\n\n".join(f"## {number}. Part\n\n" + f"Part {number} of {word}. " * 60 for number in range(9))
-    document = await done(agent, await call(agent, "kb_addnote", text=text))
+async def test_neighbours_of_a_place_are_shown_by_turns(agent, book):
     lengths = []
     for most in range(1000, 5000, 250):
         way = {"from_chunk": 4, "around": 3, "max_tokens": most}
-        shown = [chunk["index"] for chunk in (await call(agent, "kb_get", document_id=document, **way))["chunks"]]
+        shown = [chunk["index"] for chunk in (await call(agent, "kb_get", document_id=book, **way))["chunks"]]
         assert 0 <= shown[-1] + shown[0] - 8 <= 1, most
         lengths.append(len(shown))
     assert lengths == sorted(lengths)

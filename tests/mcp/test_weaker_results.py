@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from kb.client.client import EngineClient
-from kb_mcp.tools.weaker_results import left_out_text, without_weaker
+from kb_mcp.tools.shortened_results import left_out_text, without_weaker
 from tests.conftest import KEY
 from tests.http.conftest import until_idle
 from tests.mcp.conftest import call, noted

@@ -18,12 +18,13 @@ from kb.asgi.subapps import AppContext
 from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
+from kb.settings import Settings
 from kb.store.migrations import FIRST, migrations
 from kb.store.postgres import migrate
 from kb.store.postgres.jobs import ENGINES
+from kb.store.postgres.opening import space_in_use
 from kb.store.postgres.statements import statements
 from kb.store.postgres.store import PostgresStore
-from kb.store.postgres.vector_space import space_in_use
 from kb.store.rows import Filter, NewJob, VectorSpace
 from tests.support.documents import content
 from tests.support.eventually import SECONDS, eventually
@@ -372,7 +373,7 @@ def test_a_model_that_the_vectors_are_not_of_is_refused(url):
 @pytest.mark.parametrize("secret", ["100%secret", "two secrets", "a@secret", "a/secret"])
 def test_a_url_that_cannot_be_read_is_refused_and_its_password_is_not_told(secret):
     url = f"postgresql://kb:{secret}@127.0.0.1:1/kb"
-    for begin in (lambda: PostgresStore(url, space(DIMENSIONS)), lambda: space_in_use(url)):
+    for begin in (lambda: PostgresStore(url, space(DIMENSIONS)), lambda: space_in_use(Settings(database_url=url))):
         with pytest.raises(SettingError, match="KB_DATABASE_URL is not a valid URL") as refused:
             begin()
         told = refused.value

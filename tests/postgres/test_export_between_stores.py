@@ -35,7 +35,7 @@ from kb.settings import Settings
 from kb.store.open import open_store as opened
 from kb.store.postgres import opening
 from kb.store.postgres.store import PostgresStore
-from kb.store.rows import Author, Filter, NamedKey, NewJob, Retention, SyncedFolder
+from kb.store.rows import Author, Filter, NamedKey, NewJob, SyncedFolder
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.store import SqliteStore
 from kb.telemetry.instruments import Instruments
@@ -246,7 +246,7 @@ def test_an_engine_that_starts_while_an_import_begins_is_found(filled, in_postgr
 
 def started(settings):
     """The store as an engine opens it."""
-    return opened(settings.database_url, settings.data_dir, space(DIMENSIONS), 1 << 20, Retention())
+    return opened(settings, space(DIMENSIONS))
 
 
 def test_without_vectors_they_are_made_anew(in_file, in_postgres, tmp_path, model_files, embedder):

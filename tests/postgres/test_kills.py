@@ -19,6 +19,7 @@ from kb.api.errors import EngineUnreachable, Unavailable
 from kb.blobs.protocol import KEPT
 from kb.client.client import EngineClient
 from kb.documents.blob_place import blobs_apart
+from kb.settings import Settings
 from tests.conftest import Server, free_port, launch
 from tests.crash.clients import Client, documents_by_path
 from tests.http.conftest import until_idle
@@ -175,7 +176,7 @@ class Trial:
             queue = await patiently(until_idle, api)
             found = await patiently(documents_by_path, api)
         losses = [loss for client in self.clients for loss in client.compare(found)]
-        with blobs_apart(self.node.url, None, self.engines[0].folder) as blobs:
+        with blobs_apart(Settings(data_dir=self.engines[0].folder, database_url=self.node.url)) as blobs:
             files = {blob.name.rpartition("/")[2] for blob in blobs.list(KEPT)}
         kept = [state for documents in found.values() for state, _ in documents if not state.is_note]
         losses += [f"the file {state.content_hash} is not there" for state in kept if state.content_hash not in files]

@@ -44,7 +44,7 @@ FILTERS = [
     Filter(source_prefix="/a/"),
     Filter(holding=("kalo",), lacking=("don't",)),
     Filter(tags=("no such tag",)),
-    Filter(language="es"),
+    Filter(lang="es"),
 ]
 
 

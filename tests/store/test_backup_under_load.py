@@ -7,6 +7,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
+import pytest
+
 from kb.backup.make import back_up
 from kb.backup.restore import restore_backup, verify_backups
 from kb.backup.storage import backup_folders
@@ -64,6 +66,7 @@ def write(data, embedder, moments, stopping):
                     return
 
 
+@pytest.mark.slow
 def test_a_backup_under_load_is_one_moment_of_it(tmp_path, model_files, embedder):
     data, backups = RealData(tmp_path / "data", model_files), tmp_path / "backups"
     moments, stopping = [], threading.Event()

@@ -161,6 +161,7 @@ def lines_of(tx, *documents):
     return PostgresReader(tx.connection.execute, None, None, None)._lines(ids)
 
 
+@pytest.mark.rare
 def test_of_a_folder_full_of_threads_the_nearest_thousand_are_looked_through(filled):
     one, other = (add(filled, f"ferry {day}", path=f"/chat/{day}") for day in ("tuesday", "monday"))
     far = add(filled, "ferry sunday", path="/far/0")

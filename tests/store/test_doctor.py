@@ -20,6 +20,7 @@ from kb.store.rows import NOBODY, Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
 from kb.vectors.coded_index import CodedIndex
 from tests.support.eventually import eventually
+from tests.support.rare_cases import mostly_rare
 from tests.support.spaces import space
 from tests.support.store_v2 import connect
 
@@ -277,7 +278,7 @@ def test_vectors_that_a_job_will_make_are_no_fault_until_it_has_failed(settings,
     assert found == ({"vectors"} if is_fault else set())
 
 
-@pytest.mark.parametrize("fault", REPAIRED)
+@pytest.mark.parametrize("fault", mostly_rare(REPAIRED, 7))
 def test_what_can_be_repaired_is_found_and_repaired(settings, query, fault):
     right = answers(settings, query)
     check, inject = REPAIRED[fault]
@@ -292,7 +293,7 @@ def test_what_can_be_repaired_is_found_and_repaired(settings, query, fault):
     assert (settings.files_dir / DIGEST[:2] / DIGEST).read_bytes() == ORIGINAL
 
 
-@pytest.mark.parametrize("fault", FOUND)
+@pytest.mark.parametrize("fault", mostly_rare(FOUND, 5))
 def test_what_only_a_backup_has_is_found_and_nothing_is_removed(settings, query, fault):
     right = answers(settings, query)
     check, inject = FOUND[fault]

@@ -22,6 +22,7 @@ from kb.store.sqlite.store import SqliteStore
 from tests.store.test_backup import Data
 from tests.support import store_v2
 from tests.support.documents import content
+from tests.support.rare_cases import mostly_rare
 from tests.support.spaces import space
 
 SPY = "CREATE TRIGGER spy AFTER INSERT ON chunks BEGIN UPDATE documents SET source_path = '/public'; END"
@@ -92,7 +93,7 @@ def tampered(backups, statements, **changes):
     return folder
 
 
-@pytest.mark.parametrize("declared", FOREIGN)
+@pytest.mark.parametrize("declared", mostly_rare(FOREIGN, 5))
 def test_a_backup_that_declares_what_kb_never_does_is_neither_restored_nor_called_whole(backups, tmp_path, declared):
     tampered(backups, FOREIGN[declared])
     with pytest.raises(StoreError, match=r"Another program changed .*objects that kb does not create"):
@@ -101,7 +102,7 @@ def test_a_backup_that_declares_what_kb_never_does_is_neither_restored_nor_calle
     assert any("objects that kb does not create" in fault for fault in verify_backups(backups))
 
 
-@pytest.mark.parametrize("declared", FOREIGN)
+@pytest.mark.parametrize("declared", mostly_rare(FOREIGN, 5))
 def test_the_doctor_finds_it_in_a_database_that_is_in_use_and_takes_out_what_is_no_table(data, declared):
     change(database_of(data.settings), FOREIGN[declared])
     found = check_data(data.settings)
@@ -112,7 +113,7 @@ def test_the_doctor_finds_it_in_a_database_that_is_in_use_and_takes_out_what_is_
     assert not list(foreign_parts(apsw.Connection(str(database_of(data.settings)))))
 
 
-@pytest.mark.parametrize("declared", FOREIGN)
+@pytest.mark.parametrize("declared", mostly_rare(FOREIGN, 5))
 def test_a_backup_leaves_out_what_is_foreign_and_can_be_restored_and_foreign_tables_are_refused(
     data, tmp_path, caplog, declared
 ):

@@ -192,6 +192,6 @@ class DocumentsInPostgres(Documents):
 TestInFile = pytest.mark.sqlite(
     pytest.mark.requirement("D-1")(pytest.mark.requirement("E-11")(DocumentsInFile.TestCase))
 )
-TestInFile.settings = settings(max_examples=examples(30), stateful_step_count=25)
+TestInFile.settings = settings(max_examples=examples(30, fast=5), stateful_step_count=25)
 TestInPostgres = pytest.mark.postgres(DocumentsInPostgres.TestCase)
 TestInPostgres.settings = settings(max_examples=examples(10), stateful_step_count=25)

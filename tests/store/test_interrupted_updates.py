@@ -159,6 +159,7 @@ def test_memory_that_runs_out_at_the_disk_is_not_taken_for_a_fault_of_the_disk(m
         raise apsw.exception_for(apsw.SQLITE_IOERR_NOMEM)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("N-2")
 def test_on_a_full_disk_the_old_note_stays_and_with_room_again_the_store_goes_on(tmp_path, embedder, old, new):
     with small_disk(tmp_path / "disk", 4) as disk:
@@ -167,6 +168,7 @@ def test_on_a_full_disk_the_old_note_stays_and_with_room_again_the_store_goes_on
         assert sound(disk / "kb.db")
 
 
+@pytest.mark.rare
 @pytest.mark.requirement("N-2")
 def test_a_file_that_may_not_grow_leaves_the_old_note_and_the_store_goes_on(tmp_path, embedder, old, new):
     path = tmp_path / "kb.db"

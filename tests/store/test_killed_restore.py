@@ -15,6 +15,7 @@ from kb.ingest.chunk import Chunker
 from kb.repair.doctor import check_data, is_well, repair
 from tests.store.test_export import RealData
 from tests.support.cut_off import is_killed_after
+from tests.support.rare_cases import mostly_rare
 
 pytestmark = pytest.mark.sqlite
 
@@ -130,7 +131,8 @@ def test_an_empty_folder_where_one_was_set_aside_gives_way_to_what_is_restored(k
     assert aside == {BACKED_UP.encode(), LATER.encode()}
 
 
-@pytest.mark.parametrize(("name", "came"), [("kb.db", "kb.db"), ("files", "files/note")])
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "came"), mostly_rare([("files", "files/note"), ("kb.db", "kb.db")]))
 def test_nothing_is_put_over_what_was_set_aside(killed, name, came):
     folder = killed.without(name)
     settings, came = killed.settings_of(folder), folder / came

@@ -544,6 +544,7 @@ class Failing:
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("D-2")
 def test_an_error_before_any_statement_leaves_it_as_it_was(path, monkeypatch):
     store_v2.build(path, store_v2.STRICT)

@@ -20,4 +20,4 @@ def test_a_document_of_an_older_kb_gets_its_language_when_it_comes_back(make_sto
             tx.history.restore(id_, german, NOBODY)
         with store.read() as tx:
             assert tx.documents.get(id_).language == "de"
-            assert tx.documents.count(Filter(language="de")) == 1
+            assert tx.documents.count(Filter(lang="de")) == 1

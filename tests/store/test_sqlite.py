@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 import apsw
@@ -79,9 +80,13 @@ def test_each_statement_is_asked_for_by_its_name(file):
     texts = "".join(path.read_text() for path in SCRIPTS if path.stem == file)
     written = re.findall(r"^-- name: (\w+)$", texts, re.MULTILINE)
     assert len(written) == len(set(written)) == len(statements(file))
+    assert set(written) - WORDS <= texts_of_the_store()
+
+
+@cache
+def texts_of_the_store():
     sources = [*FOLDER.glob("*.py"), *(FOLDER.parent / "sql").glob("*.py")]
-    used = {node.value for path in sources for node in ast.walk(ast.parse(path.read_text())) if is_text(node)}
-    assert set(written) - WORDS <= used
+    return {node.value for path in sources for node in ast.walk(ast.parse(path.read_text())) if is_text(node)}
 
 
 def is_text(node):
@@ -115,6 +120,7 @@ def test_what_is_written_is_in_the_drives_own_memory_on_no_system(store):
         assert tx.connection.pragma("fullfsync") == tx.connection.pragma("checkpoint_fullfsync") == 1
 
 
+@pytest.mark.slow
 def test_space_is_given_back_in_small_steps_and_the_log_cut(store, tmp_path):
     documents = [add(store, *(f"number {number} " * 100 for _ in range(4)), seed=number) for number in range(300)]
     with store.write() as tx:

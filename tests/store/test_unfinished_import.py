@@ -13,7 +13,7 @@ from kb.exchange.export import export
 from kb.exchange.importing import import_folder
 from kb.settings import Settings
 from kb.store.open import open_store
-from kb.store.rows import NamedKey, Retention
+from kb.store.rows import NamedKey
 from kb.store.sqlite.store import SqliteStore
 from tests.support.library import Library
 from tests.support.spaces import space
@@ -54,7 +54,7 @@ def half(folder, tmp_path):
 @contextmanager
 def started(settings):
     """The store as an engine opens it."""
-    with open_store(None, settings.data_dir, space(DIMENSIONS), 1 << 20, Retention()) as store:
+    with open_store(settings, space(DIMENSIONS)) as store:
         yield store
 
 

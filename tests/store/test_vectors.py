@@ -33,6 +33,7 @@ from kb.vectors.scores import ScoredChunks
 from tests.store.test_in_step import DocumentsInFile
 from tests.support.eventually import eventually
 from tests.support.examples import examples
+from tests.support.rare_cases import mostly_rare
 from tests.support.spaces import space
 
 DIMENSIONS = 64
@@ -245,7 +246,7 @@ def test_a_reader_of_a_moment_long_gone_still_sees_it(open_store):
             assert near.ids.max() == 500
 
 
-@pytest.mark.parametrize("where", [Filter(), Filter(tags=("even",)), Filter(tags=("none",))])
+@pytest.mark.parametrize("where", mostly_rare([Filter(), Filter(tags=("even",)), Filter(tags=("none",))]))
 def test_exact_compares_every_vector(open_store, where):
     with open_store() as store:
         fill(store, 600)
@@ -292,7 +293,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize("damage", mostly_rare(DAMAGE.values(), 4), ids=DAMAGE)
 def test_damage_is_noticed_at_the_start_and_repaired_while_searches_are_answered(open_store, tmp_path, damage):
     with open_store() as store:
         fill(store, 60)
@@ -651,7 +652,7 @@ class CodedDocuments(DocumentsInFile):
 
 
 TestCodedDocuments = pytest.mark.requirement("D-1")(CodedDocuments.TestCase)
-TestCodedDocuments.settings = settings(max_examples=examples(20), stateful_step_count=25)
+TestCodedDocuments.settings = settings(max_examples=examples(20, fast=3), stateful_step_count=25)
 
 
 def test_a_database_made_anew_with_other_vectors_keeps_no_codes_of_the_old_ones(open_store, tmp_path):

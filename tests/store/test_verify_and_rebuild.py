@@ -17,8 +17,7 @@ from kb.ingest.draft import draft_note, embed_draft
 from kb.repair.doctor import check_data
 from kb.repair.reindex import reindex
 from kb.settings import Settings
-from kb.store.engine_lock import sole_user
-from kb.store.open import database_lock
+from kb.store.engine_lock import database_lock, sole_user
 from kb.store.rows import NOBODY
 from kb.store.sqlite.backup import Snapshot
 from kb.store.sqlite.rebuild import rebuild
@@ -26,6 +25,7 @@ from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.verify import Verification, is_unit
 from tests.support.disks import filled, small_disk
 from tests.support.documents import DIMENSIONS, content
+from tests.support.rare_cases import mostly_rare
 from tests.support.spaces import space
 from tests.support.store_v2 import connect
 
@@ -86,36 +86,39 @@ def test_a_database_in_use_is_looked_at_as_it_is(settings, database):
 
 @pytest.mark.parametrize(
     ("statement", "name", "words"),
-    [
-        ("DELETE FROM chunks_vec WHERE chunk_id = 1", "vectors", "1 passages have no vector, such as passage 1"),
-        (
-            "UPDATE chunks_vec SET embedding = zeroblob(1536) WHERE chunk_id = 2",
-            "vectors",
-            "1 passages have an empty vector, such as a passage of document 2",
-        ),
-        (
-            "UPDATE chunks_vec SET embedding = vec_add(embedding, embedding) WHERE chunk_id = 2",
-            "vectors",
-            "passage 2 does not have length",
-        ),
-        (
-            "DROP TRIGGER chunks_au; UPDATE chunks SET text = 'x' WHERE id = 1",
-            "keyword index",
-            "differ from the words of the texts",
-        ),
-        (
-            "DROP TRIGGER chunks_ad; DELETE FROM chunks WHERE id = 1",
-            "keyword index",
-            "1 passages in the keyword index do not exist",
-        ),
-        ("UPDATE chunks SET text = 'other' WHERE id = 1", "note texts", "the text of note 1 does not match"),
-        (
-            "PRAGMA foreign_keys = 0; DELETE FROM documents WHERE id = 1",
-            "references",
-            "of chunks refers to a missing row",
-        ),
-        ("INSERT INTO jobs (created_at, staged) VALUES ('2026', 'a')", "queued files", "is missing"),
-    ],
+    mostly_rare(
+        [
+            ("DELETE FROM chunks_vec WHERE chunk_id = 1", "vectors", "1 passages have no vector, such as passage 1"),
+            (
+                "UPDATE chunks_vec SET embedding = zeroblob(1536) WHERE chunk_id = 2",
+                "vectors",
+                "1 passages have an empty vector, such as a passage of document 2",
+            ),
+            (
+                "UPDATE chunks_vec SET embedding = vec_add(embedding, embedding) WHERE chunk_id = 2",
+                "vectors",
+                "passage 2 does not have length",
+            ),
+            (
+                "DROP TRIGGER chunks_au; UPDATE chunks SET text = 'x' WHERE id = 1",
+                "keyword index",
+                "differ from the words of the texts",
+            ),
+            (
+                "DROP TRIGGER chunks_ad; DELETE FROM chunks WHERE id = 1",
+                "keyword index",
+                "1 passages in the keyword index do not exist",
+            ),
+            ("UPDATE chunks SET text = 'other' WHERE id = 1", "note texts", "the text of note 1 does not match"),
+            (
+                "PRAGMA foreign_keys = 0; DELETE FROM documents WHERE id = 1",
+                "references",
+                "of chunks refers to a missing row",
+            ),
+            ("INSERT INTO jobs (created_at, staged) VALUES ('2026', 'a')", "queued files", "is missing"),
+        ],
+        4,
+    ),
 )
 def test_each_fault_is_found_and_said(settings, database, statement, name, words):
     change(database, *statement.split("; "))

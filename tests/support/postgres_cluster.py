@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import psutil
 import psycopg
 
 from tests.support.eventually import SECONDS, eventually
-from tests.support.postgres import server
+from tests.support.postgres import new_folder, server
 
 LOCAL = "127.0.0.1"
 CHECKED = {"fsync": "off", "max_connections": "200", "unix_socket_directories": ""}
@@ -25,7 +24,7 @@ class Node:
     def __init__(self, port, of=None):
         self.port = port
         self.process = None
-        self._folder = Path(tempfile.mkdtemp(prefix="kb-postgres-node-"))
+        self._folder = Path(new_folder("kb-postgres-node-"))
         self._data = self._folder / "data"
         self._user = server().system_user
         self._settings = {}

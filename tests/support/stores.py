@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from pathlib import Path
 
 import apsw
 
 from kb.store.rows import Retention
-from kb.store.sqlite.schema import SCHEMA_VERSION
+from kb.store.sqlite.connection import connect
+from kb.store.sqlite.schema import SCHEMA_VERSION, create
 from kb.store.sqlite.store import SqliteStore
 from tests.support.spaces import space
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EVERYTHING = Retention()
 
 
 def sqlite(folder, /, retention=EVERYTHING, **changes):
-    return closing(SqliteStore(folder / "kb.db", space(**changes), retention=retention))
+    database, vectors = folder / "kb.db", space(**changes)
+    if not database.exists():
+        database.write_bytes(empty_database(vectors.dimensions))
+    return closing(SqliteStore(database, vectors, retention=retention))
+
+
+@cache
+def empty_database(dimensions):
+    """Return a database after all migrations, which each new store copies instead of running them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kb.db")
+        with closing(connect(path)) as connection:
+            create(connection, dimensions)
+        return path.read_bytes()
 
 
 def postgres(folder, /, retention=EVERYTHING, **changes):

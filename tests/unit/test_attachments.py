@@ -274,6 +274,7 @@ def not_read(store):
     return found
 
 
+@pytest.mark.rare
 def test_no_message_makes_more_than_so_many_documents(store, send):
     send(message(*((f"{number}.txt", f"number {number}") for number in range(MAX_ATTACHMENTS + 5))), source_path="/m")
     assert len(documents(store)) == MAX_ATTACHMENTS + 1
@@ -297,6 +298,7 @@ def test_message_and_attachments_are_written_together_or_not_at_all(tmp_path, em
     assert list(staging.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_message_keeps_its_attachments_if_a_later_one_of_the_same_batch_cannot_be_written(
     tmp_path, embedder, staging, monkeypatch
 ):

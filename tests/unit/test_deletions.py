@@ -9,10 +9,10 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from kb.api.temporary_files import is_leftover
 from kb.folders import timed_reads
 from kb.folders.deletions import ITSELF, Judge, remembered
 from kb.folders.disk_view import DiskView, unescaped
+from kb.folders.temporary_files import is_leftover
 from kb.folders.watching import explain, folder_state
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_selection import select_files

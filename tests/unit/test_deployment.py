@@ -15,6 +15,7 @@ from kb.settings import Settings as EngineSettings
 from kb_mcp.settings import GatewaySettings as GatewaySettings
 from tests.conftest import ROOT
 from tests.images.conftest import fresh_copy, output_of
+from tests.support.rare_cases import mostly_rare
 
 IN_THE_IMAGE = {"data_dir", "model_dir", "database_url", "database_read_url", "blob_url"}
 
@@ -79,7 +80,7 @@ def test_make_publishes_the_engine_only_if_asked(tmp_path):
     assert said == ["compose/compose.yaml", "compose/engine-port.yaml", "compose/cuda.yaml"]
 
 
-@pytest.mark.parametrize("target", ["up", "up-gpu", "logs", "down"])
+@pytest.mark.parametrize("target", mostly_rare(["up", "up-gpu", "logs", "down"]))
 def test_make_honours_a_file_of_the_operators_own_and_gives_it_the_last_word(tmp_path, target):
     folder = fresh_copy(tmp_path)
     (folder / "compose" / "compose.override.yaml").write_text("services: {}\n")

@@ -318,6 +318,7 @@ def test_half_precision_is_half_the_size_and_means_the_same(half, model_files, e
     assert np.sum(on_cpu.embed_passages(texts) * embedder.embed_passages(texts), axis=1).min() > 0.999
 
 
+@pytest.mark.rare
 def test_half_precision_is_made_once(half, model_files):
     before = half.onnx.stat().st_mtime_ns
     again = prepare(model_files.onnx.parent, half.onnx.parents[2], "fp16")
@@ -328,6 +329,7 @@ def test_bf16_is_the_same_files(model_files, tmp_path):
     assert prepare(model_files.onnx.parent, tmp_path, "bf16") == replace(model_files, precision="bf16")
 
 
+@pytest.mark.rare
 def test_a_model_in_half_precision_is_taken_as_it_is_and_not_turned_back(half, tmp_path):
     assert prepare(half.onnx.parent, tmp_path).precision == "fp16"
     with pytest.raises(ModelError, match=r"KB_PRECISION: .*is in fp16, but kb converts only fp32 models to fp32"):

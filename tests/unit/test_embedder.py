@@ -133,6 +133,7 @@ def test_several_batches_are_computed_by_a_thread_for_each_core_and_one_by_who_a
     assert "kb-model" not in threads
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("change", [shutil.rmtree, lambda folder: (folder / "model.onnx").write_bytes(b"another")])
 def test_a_model_whose_files_were_changed_or_removed_goes_on_as_it_is(model_files, tmp_path, caplog, change):
     folder = shutil.copytree(model_files.onnx.parent, tmp_path / "model")
@@ -144,6 +145,7 @@ def test_a_model_whose_files_were_changed_or_removed_goes_on_as_it_is(model_file
     assert "was changed or removed while kb used it" in caplog.text
 
 
+@pytest.mark.slow
 def test_several_threads_get_what_one_gets(embedder):
     expected = embedder.embed_passages(TEXTS)
     with ThreadPoolExecutor(4) as threads:

@@ -453,11 +453,13 @@ def test_any_markdown_keeps_its_text(lines):
 DEEP = "[" * 900 + ",".join(["1"] * 25_000) + "]" * 900
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("source", [DEEP, '{"a":' * 900 + "1" + "}" * 900, "[" * 100_000 + "]" * 100_000])
 def test_a_layout_is_no_longer_than_a_small_multiple_of_its_source(source):
     assert len(read_json(source.encode()).text) <= 4 * len(source)
 
 
+@pytest.mark.rare
 def test_values_that_nest_deep_stand_on_lines_of_their_own_without_indentation():
     text = read_json(DEEP.encode()).text
     assert text.count("\n") > 25_000

@@ -14,6 +14,7 @@ import pytest
 
 from kb.parser.extractor_exec import NEEDED
 from tests.support import extractor_attacks
+from tests.support.rare_cases import mostly_rare
 from tests.support.scans import photo
 
 pytestmark = [
@@ -150,6 +151,7 @@ def test_without_landlock_an_extractor_is_not_run_and_its_file_says_why(engine, 
     assert "['network', 'processes']" in log
 
 
+@pytest.mark.rare
 def test_without_landlock_an_extractor_runs_where_a_setting_says_so(engine):
     assert engine("image=wc -c", "--without-landlock", "--unconfined")[0] == str(len(PICTURE))
 
@@ -157,17 +159,18 @@ def test_without_landlock_an_extractor_runs_where_a_setting_says_so(engine):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "lines",
-    [
-        "a = b'x' * (400 << 20)",
-        "import mmap; m = mmap.mmap(-1, 400 << 20); m.write(bytes(400 << 20))",
-        """
+    mostly_rare(
+        [
+            "a = b'x' * (400 << 20)",
+            "import mmap; m = mmap.mmap(-1, 400 << 20); m.write(bytes(400 << 20))",
+            """
         import mmap
         m = mmap.mmap(-1, 400 << 20)
         for at in range(0, 400 << 20, 4096):
             m[at] = 1
         m.madvise(mmap.MADV_DONTNEED)
         """,
-        """
+            """
         import mmap, os
         kept = []
         for each in range(40):
@@ -176,13 +179,13 @@ def test_without_landlock_an_extractor_runs_where_a_setting_says_so(engine):
             if not os.fork():
                 import time; time.sleep(60)
         """,
-        """
+            """
         import os
         for each in range(9):
             with open(f'{each}', 'wb') as file:
                 file.write(bytes(50 << 20))
         """,
-        """
+            """
         import os
         kept = []
         for each in range(9):
@@ -190,7 +193,9 @@ def test_without_landlock_an_extractor_runs_where_a_setting_says_so(engine):
             os.unlink(f'{each}')
             os.write(kept[-1].fileno(), bytes(50 << 20))
         """,
-    ],
+        ],
+        2,
+    ),
     ids=["its own", "shared", "shared and not in use", "shared with children", "files", "files without a name"],
 )
 def test_memory_of_every_kind_counts_for_the_limit(engine, tmp_path, lines):

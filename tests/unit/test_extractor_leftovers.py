@@ -62,6 +62,7 @@ def test_a_link_in_it_is_removed_and_what_it_leads_to_keeps_its_rights(tmp_path)
     assert (tmp_path / "outside").stat().st_mode == before
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("fails", ["exit 3", "echo '{'", "sleep 30"])
 def test_a_start_that_cannot_find_out_what_extractors_may_do_goes_on(monkeypatch, caplog, tmp_path, fails):
     script = tmp_path / "launcher"

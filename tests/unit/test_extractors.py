@@ -20,6 +20,7 @@ from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from tests.support.eventually import eventually
 from tests.support.pdf import pdf
+from tests.support.rare_cases import mostly_rare
 from tests.support.scans import bound, photo, scan, stamp
 
 pytestmark = [
@@ -201,6 +202,7 @@ def test_what_an_extractor_left_behind_does_not_hold_it_up(reader, script):
     eventually("none is left", lambda: _running("sleep 47126"), lambda left: not left)
 
 
+@pytest.mark.rare
 def test_an_extractor_that_closes_its_output_before_it_ends_has_not_failed(reader, script):
     assert reader(f"image={script('echo found; exec >&-; sleep 0.3')}")(JPEG, "a.jpg") == ("text", "found")
     with pytest.raises(Unreadable, match="took more than 1 seconds"):
@@ -294,6 +296,7 @@ def test_a_service_is_sent_the_file_itself_as_tika_wants_it(reader, service):
     assert reader(f".doc={service}/tika#@")(b"the words", "old.doc") == ("text", "/tika was sent the words")
 
 
+@pytest.mark.rare
 def test_a_service_that_refuses_or_is_away_fails_the_file(reader, service):
     with pytest.raises(Unreadable, match="it answered 500"):
         reader(f".doc={service}/refuse")(b"the words", "old.doc")
@@ -301,7 +304,7 @@ def test_a_service_that_refuses_or_is_away_fails_the_file(reader, service):
         reader(".doc=http://127.0.0.1:9/")(b"the words", "old.doc")
 
 
-@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("status", mostly_rare([429, 503]))
 def test_a_service_that_is_away_or_busy_and_a_command_that_says_so_are_out_of_reach(reader, script, service, status):
     for named in (f"{service}/{status}", "http://127.0.0.1:9/", script("exit 75")):
         with pytest.raises(OutOfReach, match="is unavailable"):

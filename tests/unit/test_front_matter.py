@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kb.api.inline_tags import clean_tags
-from kb.formats.readers.front_matter import front_matter, with_renamed_tags
 from kb.formats.readers.markdown import read
+from kb.markdown.front_matter import front_matter, with_renamed_tags
+from kb.markdown.tags import clean_tags
 
 
 def markdown(matter, body="Text.\n", fence="---"):
@@ -24,7 +24,7 @@ def markdown(matter, body="Text.\n", fence="---"):
         ("Tags: [x, x, '', ' ', '#']", ("x",)),
         ("tags:", ()),
         ("tags: {a: b}", ()),
-        ("tags: [[nested], 3, null]", ("3", "null")),
+        ("tags: [[nested], 3, null, ~, 'null', Nulla]", ("3", "null", "Nulla")),
         (f"tags: [{'x' * 201}, ok]", ("ok",)),
     ],
 )

@@ -17,13 +17,13 @@ from pydantic import TypeAdapter, ValidationError
 from kb.api.errors import Unreadable
 from kb.api.fields import DocumentsCursor, JobsCursor
 from kb.api.file_types import MARKUPS
-from kb.api.inline_tags import inline_tags
 from kb.formats.detect import detect
 from kb.formats.extract import extract
-from kb.formats.readers.front_matter import front_matter
 from kb.formats.registry import FORMATS
 from kb.formats.text.extracted import Extracted, Section
 from kb.ingest.chunk import Chunker
+from kb.markdown.front_matter import front_matter
+from kb.markdown.tags import tags_in
 from kb.parser.sandbox import resident
 from kb.search.query import Query, tokenize
 from kb.store.rows import Filter
@@ -135,7 +135,7 @@ def test_any_front_matter_is_understood_or_text():
         text = f"{fence}\n{''.join(pieces)}\n{fence}\n"
         found = front_matter(text)
         assert 0 <= found.length <= len(text)
-        inline_tags("".join(pieces))
+        tags_in("".join(pieces))
 
     fuzz(check, st.sampled_from(["---", "+++"]), st.lists(parts | TEXT, max_size=30))
 

@@ -25,6 +25,7 @@ from kb.embed.onnx.embedder import GPU_BATCHES, OnnxEmbedder
 from kb.embed.onnx.requirements import Machine
 from kb.embed.onnx.substitute import RETRY_SECONDS
 from tests.support.models import quantized
+from tests.support.rare_cases import mostly_rare
 from tests.unit.test_devices import CPU, CUDA, Driver, machine_with
 
 pytestmark = pytest.mark.slow  # each test opens further sessions of the model
@@ -110,17 +111,19 @@ def on_gpu(files, **rest):
 
 @pytest.mark.parametrize(
     ("error", "words"),
-    [
-        (OUT_OF_MEMORY, "Available memory of 387501568 is smaller than requested bytes of 390168576"),
-        (LOST, "CUDA failure 719: unspecified launch failure"),
-        (
-            RuntimeError(
-                "cuda_call.cc:154 [with ERRTYPE = cudaError; bool THRW = true] CUDA failure 2: out of memory ; GPU=0"
+    mostly_rare(
+        [
+            (OUT_OF_MEMORY, "Available memory of 387501568 is smaller than requested bytes of 390168576"),
+            (LOST, "CUDA failure 719: unspecified launch failure"),
+            (
+                RuntimeError(
+                    "cuda_call.cc:154 [with ERRTYPE = cudaError; bool THRW = true] CUDA failure 2: out of memory ; GPU=0"
+                ),
+                "CUDA failure 2: out of memory",
             ),
-            "CUDA failure 2: out of memory",
-        ),
-        (state.Fail("something\n else"), "something else"),
-    ],
+            (state.Fail("something\n else"), "something else"),
+        ]
+    ),
 )
 def test_the_cpu_computes_while_the_gpu_fails_and_the_log_says_why(gpu, model_files, embedder, caplog, error, words):
     ours = on_gpu(model_files)

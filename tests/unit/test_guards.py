@@ -123,6 +123,7 @@ PAGE = (
 )
 
 
+@pytest.mark.rare
 def test_a_page_is_still_read_without_those_rights():
     pytest.importorskip("trafilatura")
     command = [sys.executable, "-P", "-m", "kb_cli.sync.article", "https://example.org/a"]

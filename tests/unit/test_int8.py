@@ -150,6 +150,7 @@ def test_a_model_whose_vectors_come_out_otherwise_is_not_run_in_int8(model_files
     assert re.search(r"ModelError: .* differ too much .*Set KB_PRECISION=fp32", ended.stderr), ended.stderr
 
 
+@pytest.mark.rare
 def test_one_that_an_earlier_version_made_is_made_again(int8_files, model_files, tmp_path):
     old = tmp_path / "models" / int8_files.onnx.parent.name
     shutil.copytree(int8_files.onnx.parent, old)

@@ -8,6 +8,7 @@ import pytest
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract
 from tests.support.office import opendocument, workbook
+from tests.support.rare_cases import mostly_rare
 
 CASES = {
     "links of rich text that do not end": (b"{\\rtf1 ", b'{\\field{\\*\\fldinst{HYPERLINK "', b"}", "a.rtf", 400),
@@ -83,7 +84,7 @@ def seconds(case, count):
     return time.thread_time() - start
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", mostly_rare(CASES, 8))
 def test_four_times_as_much_takes_about_four_times_as_long(name):
     case = CASES[name]
     seconds(case, 1)  # imports what is needed

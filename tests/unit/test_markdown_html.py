@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from kb.web.document_html import body
-from kb.web.markdown_html import rendered
-from kb.web.markdown_links import Destination, Surroundings
+from kb_web.document_html import body
+from kb_web.markdown_html import rendered
+from kb_web.markdown_links import Destination, Surroundings
 
 LINKS = {
     "Bricks": Destination(7, "Bricks"),
@@ -135,6 +135,15 @@ def test_only_the_tags_of_the_document_become_links():
     html = show("#home/garden, #Home/Garden and #1 or a#home", tags=frozenset({"home/garden", "home"}))
     assert html.count('<a class="hash" href="../documents?tag=home%2Fgarden">') == 2
     assert html.count("<a ") == 2
+    html = show("_#kiln_ and #done✅, #done✅x but #done", tags=frozenset({"kiln", "done✅"}))
+    assert re.findall(r'class="hash" href="[^"]*">([^<]*)<', html) == ["#kiln", "#done✅"]
+    assert "<em>" in html
+
+
+def test_a_link_may_have_brackets_in_its_name():
+    html = show("[[Plan [old]|the plan]] and ![[Rota [June]]]")
+    assert ">the plan<" in html
+    assert ">Rota [June]<" in html
 
 
 def test_front_matter_is_a_list_of_fields_without_title_and_tags():

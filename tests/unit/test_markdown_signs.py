@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kb.web.document_html import snippet
-from kb.web.search import place_below
-from kb.web.tags import alphabetical
+from kb_web.document_html import snippet
+from kb_web.search import place_below
+from kb_web.tags import alphabetical
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from kb.api.errors import ModelError
 from kb.embed.artifact import DATA, MANIFEST, NAME, ONNX, TOKENIZER, WEIGHTS, ModelFiles, load_model, save_model
 from kb.embed.models.fetch import SOURCES
 from kb.embed.models.prepare import prepare
+from tests.support.rare_cases import mostly_rare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,7 +177,7 @@ def test_a_given_converted_model_with_one_wrong_bit_stops_the_start(converted, t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("manifest", ["", "[]", "{", '{"files": 1}', None])
+@pytest.mark.parametrize("manifest", mostly_rare(["", "[]", "{", '{"files": 1}', None]))
 def test_a_converted_model_with_a_broken_manifest_is_made_anew(converted, raw_model, tmp_path, manifest):
     kept = (converted / MANIFEST).read_text()
     (converted / MANIFEST).write_text(manifest or kept.replace('"converter": ', '"converter": 9'))
@@ -186,7 +187,7 @@ def test_a_converted_model_with_a_broken_manifest_is_made_anew(converted, raw_mo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [ONNX, DATA])
+@pytest.mark.parametrize("name", mostly_rare([ONNX, DATA]))
 def test_a_truncated_conversion_is_made_anew(converted, raw_model, model_files, tmp_path, name):
     os.truncate(converted / name, 1000)
     assert content(prepare(raw_model, tmp_path)) == content(model_files)

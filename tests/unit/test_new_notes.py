@@ -26,10 +26,10 @@ from kb.documents.restore import restore
 from kb.documents.submit import drop, retry
 from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.documents.update import update_note
-from kb.formats.readers.front_matter import fact_of
 from kb.ingest import note_vectors
 from kb.ingest.active_model import ActiveModel
 from kb.ingest.note_vectors import NoteVectors
+from kb.markdown.front_matter import fact_of
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService

@@ -115,6 +115,20 @@ def test_a_new_file_is_a_new_note_and_gets_its_id(kept):
     assert kept.history(note)[0].author.by == "file"
 
 
+def test_hash_tags_that_somebody_writes_in_a_file_are_tags_of_its_note(kept):
+    kept.write("Kiln.md", "Bricks for the #kiln. `#code`\n")
+    kept.settle()
+    [note] = kept.notes()
+    assert kept.note(note).tags == ("kiln",)
+    file = kept.file(note)
+    file.write_text(file.read_text() + "Two #owls moved in.\n")
+    kept.settle()
+    assert kept.note(note).tags == ("kiln", "owls")
+    file.write_text(file.read_text().replace("tags: [kiln, owls]\n", "tags: [owls]\n") + "No fire.\n")
+    kept.settle()
+    assert kept.note(note).tags == ("owls",), "a tag that somebody removed is not added again"
+
+
 def test_a_renamed_file_stays_its_note_also_if_only_its_case_or_unicode_form_changes(kept):
     note = kept.add("é", source_path="Café.md")
     kept.settle()
@@ -268,7 +282,7 @@ def test_an_emptied_file_keeps_its_note_and_the_status_says_so(kept):
     ("content", "reason"),
     [
         (b"\xff\xfe\x00a", "It is not UTF-8 text."),
-        (b"x" * 100_001, "It has more than 100,000 characters (KB_MAX_NOTE_CHARS)."),
+        (b"x" * 100_001, "It is too long: a note has at most 100,000 characters (KB_MAX_NOTE_CHARS)."),
         (b"x" * 1_000_000, "It is larger than 0 MiB."),
         (
             b"![a map](data:image/png;base64," + b"iVBORw0KGgo" * 100 + b")",
@@ -422,6 +436,7 @@ def test_a_note_with_the_name_of_a_conflict_copy_has_a_file_again_after_a_restor
     assert kept.file(note).read_text().endswith("text")
 
 
+@pytest.mark.rare
 def test_a_file_that_is_too_large_now_does_not_hold_up_the_others(kept):
     large, small = kept.add("é" * 90_000, source_path="large.md"), kept.add("small", source_path="small.md")
     kept.settle()

@@ -338,12 +338,12 @@ def kept(make_store, embedder, tmp_path, monkeypatch):
         yield KeptFolder(store, embedder, tmp_path / "notes", tmp_path / "data")
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_random_changes_on_both_sides_lose_no_text_and_double_no_note(kept, seed):
     run(kept, seed, STEPS // 2)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_3000_random_changes_on_both_sides_lose_no_text_and_double_no_note(kept):
     run(kept, 7, MANY_STEPS)
 

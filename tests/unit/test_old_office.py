@@ -16,6 +16,7 @@ from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from tests.support.office import paragraph, word
 from tests.support.ole import ole
+from tests.support.rare_cases import mostly_rare
 
 pytestmark = [
     pytest.mark.requirement("E-10"),
@@ -61,7 +62,7 @@ def reader(tmp_path, monkeypatch):
         box.close()
 
 
-@pytest.mark.parametrize("name", OLD)
+@pytest.mark.parametrize("name", mostly_rare(OLD))
 def test_without_a_program_the_message_names_what_to_install(name, tmp_path):
     path = tmp_path / "old"
     path.write_bytes(OLD[name])
@@ -110,6 +111,7 @@ def test_the_suffixes_of_what_can_be_read_are_named(reader):
     assert ".wpd" not in Extractors.parse("").suffixes
 
 
+@pytest.mark.rare
 def test_extractors_run_where_python_has_no_waitid(reader, monkeypatch):
     monkeypatch.delattr(os, "waitid")
     read = reader(antiword="echo found; (while :; do :; done) &")

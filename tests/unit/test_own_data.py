@@ -10,6 +10,7 @@ from kb.folders.own_data import MARKS, NOTES_MARK, is_in_own_data
 from kb.folders.watching import folder_state, watch
 from kb.notes_folder import marker
 from kb_cli.sync.file_selection import select_files
+from tests.support.rare_cases import mostly_rare
 
 
 @pytest.fixture(params=MARKS, ids=["data", "backup", "export"])
@@ -36,6 +37,7 @@ def test_a_change_of_such_a_file_is_no_change(own, tmp_path):
     assert not is_in_own_data(own / "x", own / "files"), "what is above the synced folder does not matter"
 
 
+@pytest.mark.parametrize("own", mostly_rare(MARKS), indirect=True, ids=["data", "backup", "export"])
 def test_what_watches_hears_of_other_changes_only(own, tmp_path):
     async def changes(file):
         seen = []

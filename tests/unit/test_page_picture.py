@@ -24,7 +24,7 @@ from kb.formats.readers.pdf_picture import TextBox, draw_page, find_passage, pas
 from kb.ingest.chunk import Chunker
 from kb.parser.sandbox import Limits, Sandbox
 from kb.store.rows import Chunk
-from kb.web.documents import page_count
+from kb_web.documents import page_count
 from tests.support.blobs import kept_at
 from tests.support.pdf import pdf
 
@@ -86,6 +86,7 @@ def windows(document, random_source, wanted):
                 return
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("wanted", [10, pytest.param(100, marks=pytest.mark.long)])
 def test_the_marks_cover_the_words_of_a_passage_and_no_others(test_data, wanted):
     paths = list(readable_pdfs(test_data))
@@ -283,6 +284,7 @@ def rephrase(page_words, passage):
     return found, len(found) / max(1, len(wanted))
 
 
+@pytest.mark.rare
 @pytest.mark.parametrize("wanted", [40, pytest.param(500, marks=pytest.mark.long)])
 def test_the_marks_cover_the_words_of_each_passage_of_the_index(test_data, embedder, wanted):
     shares, compared = [], []

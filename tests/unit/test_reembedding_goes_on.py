@@ -16,6 +16,7 @@ from kb.store.sqlite.store import SqliteStore
 from kb.worker import reembed
 from kb.worker.reembed import Reembedder
 from tests.support.eventually import eventually
+from tests.support.rare_cases import mostly_rare
 
 pytestmark = pytest.mark.sqlite
 
@@ -40,9 +41,12 @@ def set_pragma(store, name, value):
         store._writer.pragma(name, value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pragma", "broken", "repaired", "said"),
-    [("max_page_count", 1, 1_000_000, "disk is full"), ("query_only", True, False, "disk cannot be written")],
+    mostly_rare(
+        [("max_page_count", 1, 1_000_000, "disk is full"), ("query_only", True, False, "disk cannot be written")]
+    ),
     ids=["full", "read-only"],
 )
 def test_a_fault_of_the_disk_is_told_until_the_work_goes_on(

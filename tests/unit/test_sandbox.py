@@ -19,6 +19,7 @@ from kb.parser.sandbox import Limits, Sandbox, resident
 from tests.support.eventually import eventually
 from tests.support.hostile import document, parser_at_work, parser_of, sheet, slow
 from tests.support.pdf import pdf
+from tests.support.rare_cases import mostly_rare
 
 pytestmark = [
     pytest.mark.requirement("E-10"),
@@ -104,6 +105,7 @@ def test_a_zip_bomb_is_refused_by_the_size_it_states(sandbox, file):
     assert_fails(sandbox(), file(bomb, "bomb.docx"), "unpacks to more than 512 MB")
 
 
+@pytest.mark.rare
 def test_a_smaller_zip_bomb_meets_the_limit_on_memory(sandbox, file):
     bomb = document(b"<p/>" * (1 << 20), times=20)
     assert_fails(sandbox(memory_mb=256), file(bomb, "bomb.docx"), r"more than 256 MiB of memory, the limit \(KB_PARSE_MEMORY_MB\)")  # fmt: skip
@@ -118,6 +120,7 @@ def test_a_file_that_keeps_its_parser_busy_is_given_up(sandbox, file):
     assert_fails(sandbox(seconds=2), file(slow(), "slow.xlsx"), r"more than 2 seconds, the limit \(KB_PARSE_SECONDS\)")
 
 
+@pytest.mark.rare
 def test_a_pdf_of_ten_thousand_pages_is_over_a_limit_that_can_be_raised(sandbox, file):
     many = file(pdf(*(f"page {number}" for number in range(10_000))), "many.pdf")
     assert_fails(sandbox(), many, "it has 10000 pages; the limit is 5000")
@@ -131,6 +134,7 @@ def test_a_pdf_that_claims_pages_without_end_is_read_as_far_as_it_goes(sandbox, 
     assert sandbox(seconds=5).extract(*file(endless, "endless.pdf"))[1].text == "words\n\n"
 
 
+@pytest.mark.rare
 def test_a_stream_that_inflates_a_thousandfold_meets_a_limit(sandbox, file):
     packer, words = zlib.compressobj(9), b"(words of the bomb) Tj " * 1024
     parts = [b"BT /F1 12 Tf 72 720 Td ", *repeat(words, 8 << 10), b"ET"]
@@ -152,6 +156,7 @@ def test_a_parser_that_is_killed_fails_its_file_alone(sandbox, file):
     assert_fails(box, file(slow(), "slow.xlsx"), r"the parser crashed on it \(SIGKILL\)")
 
 
+@pytest.mark.rare
 def test_stopping_interrupts_a_file_and_blames_it_for_nothing(sandbox, file):
     box = sandbox()
     amid_a_file(lambda _: box.stop())
@@ -172,6 +177,7 @@ box.extract(Path(sys.argv[1]), "slow.xlsx")
 """
 
 
+@pytest.mark.rare
 def test_the_parser_ends_with_an_engine_that_is_killed_in_the_middle_of_a_file(file):
     path, _ = file(slow(), "slow.xlsx")
     with subprocess.Popen([sys.executable, "-c", ENGINE, path], stdout=subprocess.PIPE) as engine:
@@ -196,7 +202,8 @@ REPLIES = {
 }
 
 
-@pytest.mark.parametrize("wrong", REPLIES.values(), ids=REPLIES)
+@pytest.mark.rare
+@pytest.mark.parametrize("wrong", mostly_rare(REPLIES.values(), 2), ids=REPLIES)
 def test_a_parser_that_was_taken_over_fails_its_file_alone(sandbox, file, tmp_path, monkeypatch, wrong):
     code = tmp_path / "code"
     code.mkdir()
@@ -208,6 +215,7 @@ def test_a_parser_that_was_taken_over_fails_its_file_alone(sandbox, file, tmp_pa
     assert_fails(sandbox(), file(b"evil"), "its parser returned an invalid answer")
 
 
+@pytest.mark.rare
 def test_a_parser_that_goes_silent_is_given_up(sandbox, file, tmp_path, monkeypatch):
     code = tmp_path / "code"
     code.mkdir()
@@ -221,6 +229,7 @@ def test_a_parser_that_goes_silent_is_given_up(sandbox, file, tmp_path, monkeypa
     assert_fails(sandbox(seconds=2), file(b"evil"), "KB_PARSE_SECONDS")
 
 
+@pytest.mark.rare
 def test_a_file_that_its_disk_gives_only_in_part_is_given_up(sandbox, file, monkeypatch):
     def send_length(requests, file):
         requests.write(_LENGTH.pack(100))

@@ -14,7 +14,6 @@ import kb_mcp.settings
 from kb.api.errors import SettingError
 from kb.asgi.subapps import AppContext, SubApp
 from kb.settings import EnvSettings, reveal, with_flags
-from kb.store.open import database_path
 
 ALL = [
     kb.settings.Settings,
@@ -117,6 +116,6 @@ def test_an_app_whose_packages_are_not_installed_names_the_extra_that_brings_the
 )
 def test_a_database_that_cannot_be_meant_is_refused_with_the_setting_the_remedy_and_no_password(url, says, tmp_path):
     with pytest.raises(SettingError) as refused:
-        database_path(url, tmp_path)
+        _ = kb.settings.Settings(data_dir=tmp_path, database_url=url).database_path
     assert refused.value.detail.startswith(f"KB_DATABASE_URL: {says}")
     assert "secret" not in refused.value.detail

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from kb.web import documents
+from kb_web import documents
 
 
 def test_a_disk_that_does_not_respond_takes_one_thread_however_often_pages_are_opened(monkeypatch):

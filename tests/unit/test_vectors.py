@@ -18,6 +18,7 @@ from kb.vectors.quantize import Quantizer
 from kb.vectors.scores import ScoredChunks
 from kb.vectors.shared_rows import Rows
 from tests.support.models import embed_file
+from tests.support.rare_cases import mostly_rare
 
 TURNS, QUERIES = 1200, 100
 SIZE = 30_000
@@ -184,7 +185,7 @@ def test_few_vectors_are_compared_exactly_whatever_the_filter():
             assert (found.scores == expected.scores).all()
 
 
-@pytest.mark.parametrize("dimensions", [8, 63, 64, 100, 384, 768])
+@pytest.mark.parametrize("dimensions", mostly_rare([8, 63, 64, 100, 384, 768], 2))
 def test_vectors_of_any_length_are_coded(dimensions):
     ids, vectors = np.arange(1, 2001), random_units(2000, dimensions)
     quantizer = Quantizer(vectors.mean(0))

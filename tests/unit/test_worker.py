@@ -40,6 +40,7 @@ from kb.worker.loop import Slots, in_lanes
 from tests.support.eventually import eventually
 from tests.support.models import WrappedModel
 from tests.support.note_vectors import at_once
+from tests.support.rare_cases import mostly_rare
 from tests.support.scans import scan
 from tests.support.workers import job_of, new_worker, queued, working
 
@@ -250,6 +251,7 @@ def test_a_short_note_that_comes_while_a_long_text_is_embedded_is_done_first(sto
     assert (note.attempts, long.attempts) == (1, 1)
 
 
+@pytest.mark.rare
 def test_short_notes_that_fail_do_not_count_against_the_long_text_between_whose_slices_they_are_done(
     store, worker, failing
 ):
@@ -267,6 +269,7 @@ def test_short_notes_that_fail_do_not_count_against_the_long_text_between_whose_
     assert all(f"failed {MAX_ATTEMPTS} times" in job.error for job in jobs)
 
 
+@pytest.mark.rare
 def test_short_notes_that_fill_several_slices_are_done_between_two_of_a_long_text(store, worker, failing):
     chinese = "账房先生把账簿整理得井井有条。" * 30
     notes = []
@@ -285,6 +288,7 @@ def stage(store, worker, folder, name, text, **job):
     return submit(store, worker, kind="file", staged=name, filename=f"{name}.txt", **job)
 
 
+@pytest.mark.rare
 def test_short_files_that_wait_behind_a_long_one_or_come_meanwhile_are_done_before_it(store, worker, failing, tmp_path):
     later = []
 
@@ -307,6 +311,7 @@ def test_short_files_that_wait_behind_a_long_one_or_come_meanwhile_are_done_befo
     assert max(ends, key=lambda job_id: ends[job_id].finished_at) == long
 
 
+@pytest.mark.rare
 def test_what_comes_after_a_long_text_for_its_path_is_done_after_it(store, failing, tmp_path, monkeypatch):
     monkeypatch.setattr("kb.worker.loop.SLICE", SLICE)
     jobs = queued(store, *(NewJob("note", text=text, source_path="/p") for text in (LONG, "the later text")))
@@ -316,6 +321,7 @@ def test_what_comes_after_a_long_text_for_its_path_is_done_after_it(store, faili
     assert found(store, "ledgers") == []
 
 
+@pytest.mark.rare
 def test_what_comes_before_a_long_text_for_its_path_is_done_before_it(store, failing, tmp_path, monkeypatch):
     monkeypatch.setattr("kb.worker.loop.SLICE", SLICE)
     monkeypatch.setattr("kb.worker.loop.WAITING_SLICES", 1)
@@ -385,6 +391,7 @@ def test_jobs_that_are_claimed_together_start_when_each_is_begun(store, worker, 
     assert starts == sorted(set(starts))
 
 
+@pytest.mark.rare
 def test_a_text_that_fails_after_its_first_slice_is_begun_again_and_written_once(store, worker, failing):
     failing.before_slice = {2: lambda: setattr(failing, "failures", 1)}
     job = ended(store, submit(store, worker, text=LONG))
@@ -504,6 +511,7 @@ def test_of_two_notes_that_replace_the_same_one_the_second_is_kept_and_can_be_tr
     assert found(store, "eight") == ["the ferry leaves at eight"]
 
 
+@pytest.mark.rare
 def test_a_long_text_that_is_dropped_while_it_is_embedded_is_not_written_and_the_next_is_done(
     store, worker, failing, tmp_path
 ):
@@ -636,19 +644,22 @@ def unreadable(data):
 
 @pytest.mark.parametrize(
     ("fail", "remedy"),
-    [
-        (engine_ended, "retry"),
-        (engine_failed, "retry"),
-        (extractor_out_of_reach, "retry"),
-        (path_became_anothers, "retry"),
-        (message_in_bin, "retry"),
-        (message_deleted, "other-content"),
-        pytest.param(unreadable(b""), "other-content", id="empty"),
-        pytest.param(unreadable(b"\0\1\2"), "other-content", id="binary"),
-        pytest.param(unreadable(scan("words")), "extractor", id="scan"),
-        pytest.param(unreadable(b"fLaC\0\0\0\x22" + bytes(256)), "extractor", id="sound"),
-        pytest.param(unreadable(b"\0\0\0\x18ftypmp42" + bytes(range(256))), "extractor", id="film"),
-    ],
+    mostly_rare(
+        [
+            (engine_ended, "retry"),
+            (engine_failed, "retry"),
+            (extractor_out_of_reach, "retry"),
+            (path_became_anothers, "retry"),
+            (message_in_bin, "retry"),
+            (message_deleted, "other-content"),
+            pytest.param(unreadable(b""), "other-content", id="empty"),
+            pytest.param(unreadable(b"\0\1\2"), "other-content", id="binary"),
+            pytest.param(unreadable(scan("words")), "extractor", id="scan"),
+            pytest.param(unreadable(b"fLaC\0\0\0\x22" + bytes(256)), "extractor", id="sound"),
+            pytest.param(unreadable(b"\0\0\0\x18ftypmp42" + bytes(range(256))), "extractor", id="film"),
+        ],
+        6,
+    ),
 )
 def test_the_error_of_a_failed_job_says_what_helps_and_it_can_be_tried_again_if_that_does(
     store, failing, tmp_path, fail, remedy, monkeypatch
@@ -990,6 +1001,7 @@ class Arriving(WrappedModel):
         return self._embedder.embed_passages(texts)
 
 
+@pytest.mark.rare
 def test_the_worker_does_notes_and_long_texts_while_others_come_with_each_slice(
     make_store, embedder, tmp_path, monkeypatch
 ):

@@ -16,6 +16,7 @@ from tests.watching.conftest import lines
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 
 
+@pytest.mark.rare
 async def test_a_request_has_one_id_through_gateway_and_engine(start_stack):
     with start_stack(KB_LOG_FORMAT="json") as (engine, gateway):
         async with Client(f"{gateway.url}/mcp") as agent:
@@ -46,6 +47,7 @@ async def test_the_senders_id_is_kept_when_well_formed_and_replaced_when_not(sta
     assert (refused["status"], refused["route"]) == (401, "(other)")
 
 
+@pytest.mark.rare
 async def test_our_lines_and_the_servers_have_one_form(start_server, tmp_path):
     with start_server(tmp_path / "people") as server:
         httpx2.get(f"{server.url}/api/v1/status")
@@ -65,6 +67,7 @@ async def test_our_lines_and_the_servers_have_one_form(start_server, tmp_path):
         assert {"logger", "message"} < line.keys()
 
 
+@pytest.mark.rare
 def test_only_what_is_important_enough_is_told(start_server, tmp_path):
     with start_server(tmp_path, KB_LOG_LEVEL="warning") as server:
         httpx2.get(f"{server.url}/api/v1/status")

@@ -210,6 +210,7 @@ def test_it_is_not_served_beyond_this_machine_without_a_key():
     refuse_open(everywhere, chosen, {"KB_METRICS_API_KEY": "x"})
 
 
+@pytest.mark.rare
 @pytest.mark.requirement("S-3")
 def test_a_gateway_alone_shows_its_own(start_server, tmp_path):
     with start_server(tmp_path, KB_APPS="mcp,metrics") as server:

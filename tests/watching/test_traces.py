@@ -49,6 +49,7 @@ async def test_a_search_by_an_agent_is_one_trace_down_to_its_steps(start_stack, 
     assert [line["route"] for line in told] == ["/api/v1/search"]
 
 
+@pytest.mark.rare
 async def test_a_trace_that_the_sender_began_goes_on_and_ingestion_has_its_own(start_server, tmp_path, collector):
     trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
     environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_SERVICE_NAME": "archive"}
@@ -73,6 +74,7 @@ async def test_a_trace_that_the_sender_began_goes_on_and_ingestion_has_its_own(s
     assert missing.status.code == Status.STATUS_CODE_UNSET, "a wrong id is no fault of the engine's"
 
 
+@pytest.mark.rare
 def test_a_collector_that_is_not_there_costs_neither_start_nor_end(start_server, tmp_path):
     with start_server(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{free_port()}") as server:
         assert httpx2.get(f"{server.url}/api/v1/status").status_code == 200
@@ -106,10 +108,12 @@ def loaded(*flags, **environment):
     return ended.stdout.split(), ended.stderr
 
 
+@pytest.mark.rare
 def test_without_an_address_nothing_is_imported_for_traces():
     assert loaded() == ([], "")
 
 
+@pytest.mark.rare
 def test_with_an_address_and_without_the_extra_it_is_said_and_the_apps_start():
     _, said = loaded("missing", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
     assert "OTEL_EXPORTER_OTLP_ENDPOINT is set, but traces need 'kb-local[otel]'" in said

@@ -12,7 +12,7 @@ from zipfile import ZipFile
 import httpx2
 import pytest
 
-from kb.web import guide
+from kb_web import guide
 from tests.conftest import ALL_APPS, KEY, ROOT
 
 PAGE = {"accept": "text/html"}
@@ -47,6 +47,7 @@ def folder(tmp_path, monkeypatch):
     guide.files.cache_clear()
 
 
+@pytest.mark.slow
 def test_every_link_and_picture_of_the_guide_is_answered_without_a_key(help_at):
     assert help_at("/help").headers["location"] == "./help/"
     open_pages, seen = ["/help/"], {}
@@ -67,6 +68,7 @@ def test_every_link_and_picture_of_the_guide_is_answered_without_a_key(help_at):
     assert {path.rpartition(".")[2] for path in pages if "." in path} >= {"svg"}
 
 
+@pytest.mark.slow
 def test_an_installed_wheel_has_the_guide_and_the_licence(start_server, tmp_path):
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path], cwd=ROOT, check=True)
     [wheel] = tmp_path.glob("*.whl")
@@ -74,7 +76,7 @@ def test_an_installed_wheel_has_the_guide_and_the_licence(start_server, tmp_path
     with ZipFile(wheel) as archive:  # what an installer does with it
         archive.extractall(installed)
     assert {file.name for file in installed.glob("*.dist-info/licenses/*")} == {"LICENSE", "NOTICE"}
-    (installed / "kb/guide/start.md").write_text("# The page in the wheel\n")
+    (installed / "kb_web/guide/start.md").write_text("# The page in the wheel\n")
     with start_server(tmp_path / "data", KB_APPS="api,web", PYTHONPATH=str(installed)) as server:
         assert "kb documentation" in httpx2.get(f"{server.url}/help/").text
         assert "The page in the wheel" in httpx2.get(f"{server.url}/help/start").text
@@ -99,7 +101,7 @@ def test_a_link_to_a_part_leads_to_its_heading(folder):
 
 
 def test_no_heading_has_an_id_of_the_layout_or_its_script():
-    folder = ROOT / "src/kb/web"
+    folder = ROOT / "src/kb_web"
     names = ("templates/layout.html", "static/app.js", "static/palette.js", "static/many.js")
     layout, *scripts = ((folder / name).read_text() for name in names)
     script = "".join(scripts)

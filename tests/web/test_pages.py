@@ -15,7 +15,7 @@ import httpx2
 import pytest
 from lxml import html
 
-from kb.web.pages import assets
+from kb_web.pages import assets
 from tests.conftest import ALL_APPS, KEY
 from tests.support.eventually import eventually
 from tests.support.pdf import pdf

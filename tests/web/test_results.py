@@ -6,9 +6,9 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from kb.web.facets import folder_chips, folder_of
-from kb.web.pages import broken, own_date
-from kb.web.search import SearchForm
+from kb_web.facets import folder_chips, folder_of
+from kb_web.pages import broken, own_date
+from kb_web.search_form import SearchForm
 from tests.support.eventually import eventually
 from tests.web.conftest import find, read
 from tests.web.shots import width

@@ -8,7 +8,7 @@ import re
 import httpx2
 import pytest
 
-from kb.web.pages import STATIC
+from kb_web.pages import STATIC
 from tests.conftest import KEY
 from tests.web.conftest import find
 from tests.web.test_pages import PAGE

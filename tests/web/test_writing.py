@@ -10,8 +10,8 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from kb.web.attachments import picture_type, unique_name
-from kb.web.suggestions import link_to
+from kb_web.attachments import picture_type, unique_name
+from kb_web.suggestions import link_to
 from tests import conftest
 from tests.support.eventually import eventually
 from tests.web.conftest import find, read, told

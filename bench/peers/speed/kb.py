@@ -18,7 +18,7 @@ from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.default_space import DEFAULT_SPACE
 from kb.store.open import open_store
-from kb.store.rows import Filter, Retention
+from kb.store.rows import Filter
 from kb.telemetry.instruments import FollowingPool, Instruments
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def build(passages: Passages, folder: Path) -> None:
 
 def opened(folder: Path) -> AbstractContextManager[Store]:
     """The store in a folder."""
-    return open_store(None, folder, SPACE, Settings.read().words_memory_mb << 20, Retention())
+    return open_store(Settings(data_dir=folder), SPACE)
 
 
 class GivenVector:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kb.api.fields import DocumentId, NoteText, Reply, Request, SourcePath, Tag, Tags, Timestamp
+from kb.api.fields import Day, DocumentId, NoteText, Reply, Request, SourcePath, Tag, Tags, Timestamp
 
 
 class Move(Request):
@@ -49,10 +49,11 @@ class Place(Reply):
 class Document(Reply):
     """A document without its text. `date` is the document's own date, as written in it.
 
-    `source` is the origin of a note, in its author's words. `replaces` is the note that this one supersedes,
-    `replaced_by` the latest note that supersedes this one. `omitted` counts the content of a file that kb did not read,
-    by kind, such as {"files": 2}; the last line of the text says the same in words. `language` is an ISO 639-1 code, or
-    null if the language is not clear, as in a short or mixed text.
+    `day` is the day that this date names, or else the day of the last change. `source` is the origin of a note, in its
+    author's words. `replaces` is the note that this one supersedes, `replaced_by` the latest note that supersedes this
+    one. `omitted` counts the content of a file that kb did not read, by kind, such as {"files": 2}; the last line of
+    the text says the same in words. `language` is an ISO 639-1 code, or null if the language is not clear, as in a
+    short or mixed text.
     """
 
     id: int
@@ -62,6 +63,7 @@ class Document(Reply):
     content_hash: str
     tags: list[str]
     date: str | None
+    day: Day
     created_at: Timestamp
     updated_at: Timestamp | None
     source: str | None

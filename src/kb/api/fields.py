@@ -23,16 +23,8 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
 
 from kb.api.file_types import OWN_TYPES
+from kb.api.limits import ID_DIGITS, MAX_LABEL, MAX_PATH, MAX_TITLE
 from kb.api.stream_safe import composed
-
-DEFAULT_TOP = 10
-DEFAULT_PAGE = 50
-MAX_PAGE = 500
-
-MAX_TAGS = 100
-"""The maximum number of tags of a document, and of a list in a request."""
-
-MAX_TAG_CHARS = 200
 
 JobStatus = Literal["queued", "running", "done", "failed"]
 ReembedState = Literal["building", "stopped", "returning", "kept"]
@@ -52,6 +44,7 @@ Restriction = Literal["files", "network", "processes", "writing"]
 
 Sort = Literal["id", "recent", "oldest", "date"]
 SearchSort = Literal["relevance", "recent"]
+Day = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
@@ -146,39 +139,14 @@ THREAD: Final = "thread:"
 """The prefix of a tag that names a thread. The other notes of its thread also help to find a short note."""
 
 NoteText = Annotated[str, Field(min_length=1), NOT_BLANK]
-MAX_TITLE: Final = 500
-MAX_SOURCE: Final = 500
-Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE), NOT_BLANK, AfterValidator(_in_one_line)]
+Source = Annotated[str, Field(min_length=1, max_length=500), NOT_BLANK, AfterValidator(_in_one_line)]
 Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE), NOT_BLANK]
-SourcePath = Annotated[str, Field(min_length=1, max_length=4096), NOT_BLANK, AfterValidator(composed)]
+SourcePath = Annotated[str, Field(min_length=1, max_length=MAX_PATH), NOT_BLANK, AfterValidator(composed)]
 """Paths are compared with composed letters (NFC), because file systems differ."""
 
-Label = Annotated[str, Field(min_length=1, max_length=255)]
-SourcePrefix = Annotated[
-    SourcePath, Field(description="Only documents whose `source_path` begins with this text, such as `docs/`.")
-]
-SourcePart = Annotated[
-    SourcePath,
-    Field(description="Only documents whose `source_path` contains this text; the case of ASCII letters is ignored."),
-]
-Name = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=1000,
-        description="Only files with this name (without folders) and notes with this title; `*` and `?` are wildcards.",
-    ),
-]
-IdPrefix = Annotated[
-    str, Field(pattern=r"^[1-9][0-9]{0,17}$", description="Only documents whose id begins with these digits.")
-]
+Label = Annotated[str, Field(min_length=1, max_length=MAX_LABEL)]
 DocType = Annotated[
     str, Field(min_length=1, max_length=100, description=f"Only documents of this type: {', '.join(OWN_TYPES)}.")
-]
-Lang = Annotated[
-    str,
-    Field(pattern=r"^[A-Za-z]{2}$", description="Only documents in this language, as an ISO 639-1 code such as `de`."),
-    AfterValidator(str.lower),
 ]
 Count = Annotated[int, Field(ge=1), BeforeValidator(whole)]
 """A number from 1, which JSON may write as 3.0."""
@@ -188,15 +156,8 @@ DayBound = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValida
 """A moment with its time zone: its day in this zone is compared with the dates of documents."""
 
 Why = Annotated[str | None, Field(max_length=500, description="The reason for the change, which the history shows.")]
-DocumentId = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
-VersionNumber = Annotated[int, Field(ge=1, le=10**18), BeforeValidator(whole)]
-UPDATED_AFTER: Any = Field(
-    description="Only documents changed at or after this time. Documents that never changed count by their creation."
-)
-AFTER: Any = Field(
-    description="Only documents dated on or after this day. Without a date, the last change or the creation counts."
-)
-BEFORE: Any = Field(description="Only documents dated before this day, by the same rule as `after`.")
+DocumentId = Annotated[int, Field(ge=1, le=10**ID_DIGITS), BeforeValidator(whole)]
+VersionNumber = Annotated[int, Field(ge=1, le=10**ID_DIGITS), BeforeValidator(whole)]
 DocumentsCursor = Annotated[
     str, Field(max_length=500, description=PAGE_BEFORE), Like(r"^[0-9]{1,18}\.([0-9a-f]{2})*$", ANSWERED)
 ]
@@ -206,15 +167,6 @@ BinCursor = Annotated[
     Field(max_length=100, description=PAGE_BEFORE),
     Like(r"^[0-9]{1,18}\.[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$", ANSWERED),
 ]
-
-
-ALL_TAGS: Final = Field(
-    description="Only documents with all of these tags. Each tag includes the tags below it: `projects` matches"
-    " `projects/kiln`."
-)
-ANY_TAG: Final = Field(description="Only documents with at least one of these tags or the tags below them.")
-NO_TAG: Final = Field(description="Only documents with none of these tags and none of the tags below them.")
-TAG_EXACT: Final = Field(description="Do not include the tags below the tags of the filters.")
 
 
 class Request(BaseModel):

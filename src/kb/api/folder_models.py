@@ -7,9 +7,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field
 
 from kb.api.fields import Label, Like, NotesFolderAction, Reply, Request, SourcePath, Tags, Timestamp
-
-MAX_REASONS: Final = 20
-"""The maximum number of failed files, and of reasons for kept documents, in a report."""
+from kb.api.limits import MAX_REASONS
 
 MAX_REASON_CHARS: Final = 2000
 WATCH_ID: Final = "^[0-9a-f]{32}$"

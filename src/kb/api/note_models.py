@@ -27,6 +27,7 @@ class NoteRequest(Request):
             description="Store nothing if a note says the same, perhaps in other words. The answer names it in `alike`."
         ),
     ] = False
+    inline_tags: Annotated[bool, Field(description="Also add the #tags in the text, as in Markdown files.")] = False
 
     @property
     def all_tags(self) -> list[str]:
@@ -53,6 +54,7 @@ class NoteUpdate(Request):
     title: Title | None = None
     tags_add: Tags = []
     tags_remove: Tags = []
+    inline_tags: Annotated[bool, Field(description="Also add the #tags that the change writes into the text.")] = False
     once: Annotated[
         bool,
         Field(

@@ -7,31 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from kb.api.document_models import Place
-from kb.api.fields import (
-    AFTER,
-    ALL_TAGS,
-    ANY_TAG,
-    BEFORE,
-    DEFAULT_TOP,
-    NO_TAG,
-    NOT_BLANK,
-    TAG_EXACT,
-    UPDATED_AFTER,
-    Count,
-    DayBound,
-    DocType,
-    DocumentId,
-    Instant,
-    Lang,
-    Name,
-    Reply,
-    Request,
-    SearchSorted,
-    SourcePath,
-    SourcePrefix,
-    Tags,
-    Timestamp,
-)
+from kb.api.fields import NOT_BLANK, Count, Day, DocumentId, Reply, Request, SearchSorted, Tags, Timestamp
+from kb.api.filters import ALL_TAGS, ANY_TAG, NO_TAG, Filters, PathFilters
+from kb.api.limits import DEFAULT_TOP
 
 BOTH_MODES: dict[str, Any] = {
     "required": ["fts_only", "vec_only"],
@@ -39,7 +17,17 @@ BOTH_MODES: dict[str, Any] = {
 }
 
 
-class SearchRequest(Request):
+class Question(Request):
+    """What to search for, and in documents with which tags."""
+
+    query: Annotated[str, Field(min_length=1, max_length=20_000), NOT_BLANK]
+    top: Count = DEFAULT_TOP
+    tags: Annotated[Tags, ALL_TAGS] = []
+    tag_any: Annotated[Tags, ANY_TAG] = []
+    tag_not: Annotated[Tags, NO_TAG] = []
+
+
+class SearchRequest(PathFilters, Filters, Question):  # the fields of the last base come first
     """A search in the documents that match all filters.
 
     `fts_only` searches only by words, `vec_only` only by meaning; set at most one of them. With `group_by`, `top`
@@ -49,22 +37,6 @@ class SearchRequest(Request):
 
     model_config = ConfigDict(json_schema_extra={"not": BOTH_MODES})
 
-    query: Annotated[str, Field(min_length=1, max_length=20_000), NOT_BLANK]
-    top: Count = DEFAULT_TOP
-    tags: Annotated[Tags, ALL_TAGS] = []
-    tag_any: Annotated[Tags, ANY_TAG] = []
-    tag_not: Annotated[Tags, NO_TAG] = []
-    tag_exact: Annotated[bool, TAG_EXACT] = False
-    doc_type: DocType | None = None
-    lang: Lang | None = None
-    source_path: SourcePath | None = None
-    source_prefix: SourcePrefix | None = None
-    name: Name | None = None
-    created_after: Annotated[Instant | None, Field(description="Only documents created at or after this time.")] = None
-    created_before: Annotated[Instant | None, Field(description="Only documents created before this time.")] = None
-    updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
-    after: Annotated[DayBound | None, AFTER] = None
-    before: Annotated[DayBound | None, BEFORE] = None
     document_id: Annotated[DocumentId | None, Field(description="Only passages of this document.")] = None
     sort: SearchSorted = "relevance"
     fts_only: bool = False
@@ -165,6 +137,7 @@ class SearchResult(Passage):
     copies: list[CopyOf] = []
     copy_count: int = 0
     date: str | None
+    day: Day
     language: str | None = None
     created_at: Timestamp
     updated_at: Timestamp | None

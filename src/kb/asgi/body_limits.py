@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb.api.errors import Invalid, TooLarge
+from kb.api.limits import body_limit
 from kb.asgi.problem import problem
 
 HARMLESS: Final = 2 << 10
@@ -104,7 +105,7 @@ class BodyLimitMiddleware:
         headers = Headers(scope=scope)
         limit = self.most(scope["path"], headers.get("content-type", "").lower().startswith("multipart/"))
         if int(headers.get("content-length", "0")) > limit:
-            return await problem(TooLarge(_detail(limit)))(scope, receive, send)
+            return await problem(TooLarge(body_limit(limit)))(scope, receive, send)
         return await self.app(scope, _counted(receive, limit), send)
 
 
@@ -117,11 +118,7 @@ def _counted(receive: Receive, limit: int) -> Receive:
         received += len(message.get("body", b""))
         if received > limit:
             # FastAPI passes on only this exception while it reads a body.
-            raise HTTPException(TooLarge.status, _detail(limit))
+            raise HTTPException(TooLarge.status, body_limit(limit))
         return message
 
     return counting
-
-
-def _detail(limit: int) -> str:
-    return f"The body is larger than {limit} bytes. Limits: KB_MAX_UPLOAD_MB for files, KB_MAX_NOTE_CHARS for notes."

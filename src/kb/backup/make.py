@@ -31,7 +31,6 @@ from kb.backup.storage import (
 from kb.backup.swap import finish_restore
 from kb.blobs.folder import KeptFiles
 from kb.settings import Settings
-from kb.store.open import database_path
 from kb.store.sqlite.backup import Snapshot
 
 logger = logging.getLogger(__name__)
@@ -69,7 +68,7 @@ def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[]
         StoreError: the database is unreadable or damaged, or the backup cannot be written. Nothing is left of it.
     """
     finish_restore(settings)
-    path = database_path(settings.database_url, settings.data_dir)
+    path = settings.database_path
     try:
         with (
             _sole_writer(target),

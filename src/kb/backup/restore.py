@@ -36,8 +36,7 @@ from kb.blobs.folder import KeptFiles
 from kb.filesystem import give_to_owner, make_folder, sync
 from kb.running_engine import lock_path
 from kb.settings import Settings
-from kb.store.engine_lock import sole_user
-from kb.store.open import database_lock, database_path
+from kb.store.engine_lock import database_lock, sole_user
 from kb.store.sqlite.backup import Snapshot, find_damage
 from kb.store.sqlite.foreign_objects import refuse_foreign
 from kb.store.sqlite.migrate import OF_DEVELOPMENT, of_development
@@ -224,7 +223,7 @@ def _tried(backup: OpenBackup, place: Path | None) -> Iterator[str]:
     """Yield the faults of a backup by restoring it in a scratch folder."""
     with tempfile.TemporaryDirectory(dir=place) as scratch:
         settings = Settings(data_dir=Path(scratch), model_dir=None)
-        database = database_path(None, settings.data_dir)
+        database = settings.database_path
         try:
             unpack(backup, database, settings.files_dir, settings.staging_dir)
             refuse_foreign(database, "the database")

@@ -18,8 +18,7 @@ from kb.filesystem import sync
 from kb.inbox import TAKEN
 from kb.running_engine import lock_path
 from kb.settings import Settings
-from kb.store.engine_lock import sole_user
-from kb.store.open import database_lock, database_path, is_postgres
+from kb.store.engine_lock import database_lock, sole_user
 
 RESTORING: Final = "restoring-"
 ASIDE: Final = "before-restore-"
@@ -31,13 +30,13 @@ LOGS: Final = ("-wal", "-shm", "-journal")
 def complete_restore(settings: Settings) -> list[Path]:
     """Complete a restore that has unpacked and verified everything; return the folders with the data set aside.
 
-    The caller must hold the locks of the data folder and the database, and must not have opened the database. Data in
-    PostgreSQL is never restored this way.
+    The caller must hold the locks of the data folder and the database, and must not have opened the database. A shared
+    database is never restored this way.
 
     Raises:
         StoreError: a path that was cleared is in use again.
     """
-    if is_postgres(settings.database_url):
+    if settings.store_kind.is_shared:
         return []
     places = RestoreFolders.of(settings)
     if places.are_unpacked:  # the restored database may lack files that were taken from the inbox
@@ -51,7 +50,7 @@ def finish_restore(settings: Settings) -> None:
     Raises:
         StoreError: the restore is still running, the data is in use, or a path that was cleared is in use again.
     """
-    if is_postgres(settings.database_url):
+    if settings.store_kind.is_shared:
         return
     places = RestoreFolders.of(settings)
     if places.are_unpacked:
@@ -69,7 +68,7 @@ class RestoreFolders:
 
     @classmethod
     def of(cls, settings: Settings) -> RestoreFolders:
-        database = database_path(settings.database_url, settings.data_dir).resolve()
+        database = settings.database_path.resolve()
         return cls(database, settings.files_dir, settings.staging_dir)
 
     @property

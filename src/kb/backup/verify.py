@@ -9,7 +9,6 @@ from hashlib import file_digest
 
 from kb.blobs.folder import KeptFiles
 from kb.settings import Settings
-from kb.store.open import database_path
 from kb.store.sqlite.verify import Check, Remedy, Verification
 
 
@@ -38,7 +37,7 @@ def checks_of_data(database: Verification, settings: Settings) -> Sequence[Check
 
 def open_data(settings: Settings) -> Verification:
     """Open the database for checks; the caller closes it."""
-    return Verification(database_path(settings.database_url, settings.data_dir))
+    return Verification(settings.database_path)
 
 
 def _damaged_files(database: Verification, originals: KeptFiles) -> Iterator[str]:

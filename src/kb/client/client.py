@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 from uuid import uuid4
 
 from kb.api import errors
+from kb.api.limits import MAX_PAGE
 from kb.api.rights import OPERATION
 from kb.api.version_check import HEADER, USER_AGENT
 from kb.client.transport import BrokenOff, Outgoing, Response, Transport
@@ -27,7 +28,6 @@ Around = Callable[[str, str], AbstractContextManager[Mapping[str, str]]]
 LONG_SECONDS: Final = 900
 """The time limit in seconds of a call during which the engine embeds a whole text."""
 
-PAGE: Final = 500
 WAIT_SECONDS: Final = 30
 """The time that one request waits for a job: less than proxies keep a silent connection."""
 
@@ -365,7 +365,7 @@ class EngineClient:
             "PATCH",
             f"notes/{document_id}",
             params=_given(why=why),
-            repeatable=not (if_match or change),
+            repeatable=not (if_match or change.keys() - {"inline_tags"}),
             json=_given(text=text, **change),
             headers=headers,
             timeout=LONG_SECONDS,
@@ -466,7 +466,7 @@ class EngineClient:
     async def _pages(self, path: str, limit: int | None, query: Mapping[str, object]) -> AsyncIterator[JSON]:
         cursor, left = None, limit
         while left is None or left > 0:
-            size = PAGE if left is None else min(left, PAGE)
+            size = MAX_PAGE if left is None else min(left, MAX_PAGE)
             page = await self._call("GET", path, params=_given(**query, limit=size, cursor=cursor))
             yield page
             if (cursor := page["next_cursor"]) is None:

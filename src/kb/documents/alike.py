@@ -13,7 +13,7 @@ from kb.api.note_models import Alike
 from kb.documents.new_facts import is_part, says_more
 from kb.embed.artifact import WEIGHTS
 from kb.embed.models.fetch import SOURCES
-from kb.formats.readers.front_matter import fact_of
+from kb.markdown.front_matter import fact_of
 from kb.store.protocol import Index, Transaction
 from kb.store.rows import Chunk, Content, Filter, Hit, NewChunk
 

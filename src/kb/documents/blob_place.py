@@ -1,4 +1,4 @@
-"""The place of uploaded files: next to a database file, in PostgreSQL, or in shared storage outside."""
+"""The place of uploaded files: next to a database file, in a shared database, or in shared storage outside."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import unquote, urlsplit
 
 from kb.api.errors import FilesUnavailable, SettingError
 from kb.blobs.folder import FolderBlobs, KeptFiles, SharedFolder
 from kb.blobs.protocol import Blobs, kept_as, staged_as
-from kb.store.open import is_postgres, postgres
+from kb.settings import Settings
+from kb.store.open import backend
 from kb.store.protocol import Store
 
 if TYPE_CHECKING:
-    from kb.store.postgres.blobs import BlobPlace
-    from kb.store.postgres.store import PostgresStore
+    from kb.store.backend import BlobPlace, SharedStore
 
 logger = logging.getLogger(__name__)
 
@@ -35,18 +35,18 @@ def open_blobs(url: str | None, store: Store, folder: Path) -> Blobs:
     Args:
         url: the outside storage, if the files are not with the database.
         store: the database.
-        folder: for a database file, the folder with its files; for PostgreSQL, one for fetched files, below `staging`.
+        folder: for a database file, the folder with its files; otherwise one for fetched files, below `staging`.
 
     Raises:
         SettingError: the storage belongs to another database.
     """
-    if store.keys is None:
+    if not store.is_shared:
         if url:
             raise SettingError(
                 "KB_BLOB_URL: this setting is for PostgreSQL; with SQLite, files are in the data folder. Unset it."
             )
         return FolderBlobs(folder)
-    shared = cast("PostgresStore", store)
+    shared = cast("SharedStore", store)
     scratch = folder / "staging"
     blobs = _outside(url, scratch) if url else shared.blobs(scratch)
     try:
@@ -57,26 +57,23 @@ def open_blobs(url: str | None, store: Store, folder: Path) -> Blobs:
 
 
 @contextmanager
-def blobs_apart(database_url: str | None, url: str | None, folder: Path, *, to_write: bool = False) -> Iterator[Blobs]:
+def blobs_apart(settings: Settings, *, to_write: bool = False) -> Iterator[Blobs]:
     """The storage for the files of a database that no engine needs to have open.
 
     Args:
-        database_url: the database.
-        url: see `open_blobs`.
-        folder: see `open_blobs`.
+        settings: the settings.
         to_write: whether to bind the storage to the database, if it has none yet.
 
     Raises:
         SettingError: the storage belongs to another database.
         FilesUnavailable: the storage does not answer.
     """
-    if not is_postgres(database_url):
-        yield FolderBlobs(folder)
+    if not settings.store_kind.is_shared:
+        yield FolderBlobs(settings.files_dir.parent)
         return
-    scratch = folder / "staging"
-    with postgres("opening").files(database_url, scratch) as (blobs, place):
-        if url:
-            blobs = _outside(url, scratch)
+    with backend(settings).files(settings, settings.staging_dir) as (blobs, place):
+        if settings.blob_url:
+            blobs = _outside(settings.blob_url, settings.staging_dir)
         with place() as outside:
             (_bind if to_write else _is_new)(outside, blobs)
         yield blobs
@@ -91,7 +88,7 @@ def bind(store: Store, blobs: Blobs) -> None:
         SettingError: the storage belongs to another database.
         FilesUnavailable: the storage does not answer.
     """
-    with cast("PostgresStore", store).blob_place() as place:
+    with cast("SharedStore", store).blob_place() as place:
         _bind(place, blobs)
 
 
@@ -148,7 +145,7 @@ def bring_in(store: Store, blobs: Blobs, folder: Path, data_dir: Path) -> None:
     place_file = data_dir / NAME
     if not place_file.exists():
         return
-    jobs = cast("PostgresStore", store)
+    jobs: Any = store  # only an early store in PostgreSQL kept files there
     with jobs.read() as tx:
         left = tx.jobs.left_at(place_file.read_text())
     try:

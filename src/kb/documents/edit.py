@@ -9,7 +9,7 @@ from unicodedata import category, normalize
 
 from kb.api.errors import Invalid
 from kb.api.stream_safe import CONTROLS, IGNORED, SIGN
-from kb.formats.readers.front_matter import front_matter
+from kb.markdown.front_matter import front_matter
 
 NEAREST: Final = 3
 """How many of the most similar lines an error shows."""

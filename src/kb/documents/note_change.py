@@ -29,6 +29,7 @@ NO_EDIT: Final = Edit()
 class NoteChange:
     """The changes to a note; its `content_hash` must be one of `if_match`.
 
+    With `inline_tags`, the note also gets the #tags that only its new text has.
     `once` refuses an edit that its author has just made. A change with an `idempotency_key` is made once;
     `request_hash` is the hash of the whole call.
     """
@@ -38,6 +39,7 @@ class NoteChange:
     tags_add: Sequence[str] = ()
     tags_remove: Sequence[str] = ()
     if_match: Collection[str] | None = None
+    inline_tags: bool = False
     once: bool = False
     idempotency_key: str | None = None
     request_hash: str | None = None

@@ -8,7 +8,7 @@ from pathlib import PurePath, PurePosixPath
 from typing import Any, Final
 
 from kb.api.fields import NOTE, THREAD
-from kb.formats.readers.front_matter import claims_of
+from kb.markdown.front_matter import claims_of
 from kb.store.protocol import Transaction
 from kb.store.rows import NOBODY, Author, Binned, Chunk, Content, Document, NewChunk, optional_fields
 

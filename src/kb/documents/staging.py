@@ -72,7 +72,7 @@ def remove_while(tx: Transaction, names: Iterable[str], blobs: Blobs) -> None:
     """Remove files during a transaction that keeps others from recording them.
 
     Raises:
-        StoreUnavailable: the transaction has ended, because PostgreSQL ends it if the file storage takes too long.
+        StoreUnavailable: the transaction has ended, because a server ends it if the file storage takes too long.
     """
     left = iter(names)
     while some := list(islice(left, AT_ONCE)):

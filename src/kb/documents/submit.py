@@ -19,6 +19,7 @@ from kb.documents.staging import discard, stage
 from kb.formats.text.base64_data import without_embedded
 from kb.formats.text.batches import filename_from_title
 from kb.ingest.draft import first_line
+from kb.markdown.tags import tags_in
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import NOBODY, Author, Job, NewJob, optional_fields
 
@@ -32,7 +33,7 @@ def note_job(note: NoteRequest, idempotency_key: str | None = None, author: Auth
         NOTE,
         note.title,
         note.source_path,
-        _distinct(note.all_tags),
+        _distinct([*note.all_tags, *(tags_in(note.text) if note.inline_tags else ())]),
         text=note.text,
         idempotency_key=idempotency_key,
         request_hash=_sha256(

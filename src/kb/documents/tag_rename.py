@@ -7,15 +7,16 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from kb.api.errors import Invalid, NotFound
-from kb.api.fields import MAX_TAG_CHARS, NOTE
+from kb.api.fields import NOTE
+from kb.api.limits import MAX_TAG_CHARS
 from kb.api.tag_tree import is_in_branch, renamed, stem
 from kb.documents.late_vectors import await_vectors
 from kb.documents.save import without_given_tags
 from kb.documents.update import given_title
 from kb.embed.protocol import Embedder
-from kb.formats.readers.front_matter import with_renamed_tags
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import draft_note
+from kb.markdown.front_matter import with_renamed_tags
 from kb.store.protocol import Store, Transaction
 from kb.store.row_mapping import cursor_after
 from kb.store.rows import NOBODY, Author, Chunk, Document, Filter, optional_fields

@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
-from kb.api.errors import Changed, Invalid, NotANote, PathTaken, TooManyTags
-from kb.api.fields import MAX_TAGS, NOTE
+from kb.api.errors import Changed, Invalid, NotANote, PathTaken
+from kb.api.fields import NOTE
+from kb.api.limits import check_document_tags
 from kb.documents.edit import Edit
 from kb.documents.late_vectors import await_vectors
 from kb.documents.lookup import author_of, existing_document
@@ -17,13 +18,14 @@ from kb.documents.note_change import NO_EDIT, NoteChange, is_repeated, keep_key
 from kb.documents.preconditions import check_match
 from kb.documents.save import without_given_tags
 from kb.embed.protocol import Embedder
-from kb.formats.readers.front_matter import front_matter
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import Draft, draft_note
 from kb.ingest.note_vectors import NoteVectors
+from kb.markdown.front_matter import front_matter
+from kb.markdown.tags import new_tags
 from kb.store.protocol import Store, Transaction
-from kb.store.rows import NOBODY, Author, Chunk, Content, Document, optional_fields
+from kb.store.rows import NOBODY, Author, Chunk, Content, Document, NewChunk, optional_fields
 
 MAX_ATTEMPTS: Final = 20
 """How often an edit is repeated because somebody else changed the text."""
@@ -60,7 +62,7 @@ def update_note(
         Changed: the `content_hash` is not in `if_match`.
         AlreadyMade, KeyReused: see `is_repeated`.
         Invalid: the edit does not fit the text.
-        TooManyTags: the note would have more than `MAX_TAGS`.
+        TooManyTags: the note would have too many.
     """
     arrived = time.monotonic()
     for _ in range(MAX_ATTEMPTS):
@@ -71,17 +73,26 @@ def update_note(
                 return UpdatedNote(note, before, author_of(tx, document_id))
             check_match(note, change.if_match, shown=partial(str, text))
         draft = _drafted(note, text, before, change, check_text, vectors.embedder, checkpoint)
+        written = new_tags(text, _text(draft.chunks)) if draft and change.inline_tags else ()
         content = vectors.content(draft, arrived, before)[0] if draft else None
         with store.write(checkpoint, urgent=True) as tx:
-            if changed := _write(tx, note, content, change, author):
+            if changed := _write(tx, note, content, change, written, author):
                 return UpdatedNote(changed, tx.documents.chunks(document_id), author_of(tx, document_id))
     raise Changed(f"Others keep changing note {document_id}. Try again.")
 
 
 def _write(
-    tx: Transaction, before: Document, content: Content | None, change: NoteChange, author: Author
+    tx: Transaction,
+    before: Document,
+    content: Content | None,
+    change: NoteChange,
+    written: Sequence[str],
+    author: Author,
 ) -> Document | None:
-    """Write a change of a note, and return the note; None if the content does not fit the note of now."""
+    """Write a change of a note, and return the note; None if the content does not fit the note of now.
+
+    `written` are the #tags that only the new text has.
+    """
     note = existing_note(tx, before.id)
     is_other = note.content_hash != before.content_hash
     if (is_other or change.idempotency_key) and is_repeated(tx, note, _stored_text(tx, note), change, author):
@@ -93,17 +104,18 @@ def _write(
         return None
     keep_key(tx, note, change, author)
     add, remove = _tag_changes(note, content, change)
+    add += written
     if content is None and set(note.tags).difference(remove).union(add) == set(note.tags):
         return note
     tx.history.keep(note.id, author)
     if content is not None:
         merged = replace(content, replaces=note.replaces, **optional_fields(note))
-        tx.documents.replace(note.id, without_given_tags(merged, note, change.tags_add))
+        tx.documents.replace(note.id, without_given_tags(merged, note, [*change.tags_add, *written]))
         await_vectors(tx, note.id, author)
     tx.documents.change_tags(note.id, add=add, remove=remove)
     changed = existing_document(tx, note.id)
-    if (add or remove) and len(changed.tags) > MAX_TAGS:
-        raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
+    if add or remove:
+        check_document_tags(changed.tags)
     return changed
 
 
@@ -169,7 +181,7 @@ def _stored_text(tx: Transaction, note: Document) -> str:
     return _text(tx.documents.chunks(note.id))
 
 
-def _text(chunks: Sequence[Chunk]) -> str:
+def _text(chunks: Sequence[Chunk | NewChunk]) -> str:
     return "".join(chunk.text for chunk in chunks)
 
 
@@ -180,7 +192,7 @@ def change_tags(
 
     Raises:
         NotFound: the document does not exist.
-        TooManyTags: the document would have more than `MAX_TAGS`.
+        TooManyTags: the document would have too many.
     """
     with store.write() as tx:
         before = set(existing_document(tx, document_id).tags)
@@ -188,8 +200,7 @@ def change_tags(
             tx.history.keep(document_id, author)
             tx.documents.change_tags(document_id, add=add, remove=remove)
         document = existing_document(tx, document_id)
-        if len(document.tags) > MAX_TAGS:
-            raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
+        check_document_tags(document.tags)
     return document
 
 

@@ -37,14 +37,15 @@ from kb.exchange.export_names import Tree
 from kb.exchange.export_rows import KEYS, VECTORS, exported_lines, exported_vectors, key_lines, keys_of
 from kb.filesystem import sync
 from kb.settings import Settings
-from kb.store.open import database_path, is_postgres, open_moment
+from kb.store.open import backend
 from kb.store.rows import Document, optional_fields
 from kb.store.sql.export_tables import DOCUMENTS as DOCUMENT_TABLE
 from kb.store.sql.export_tables import PRECISIONS
+from kb.store.sqlite import opening
 from kb.store.sqlite.backup import Snapshot
 
 if TYPE_CHECKING:
-    from kb.store.open import MovedTransaction
+    from kb.store.backend import MovedTransaction
 
 FORMAT: Final = 3
 ABOUT: Final = "kb-export.json"
@@ -116,17 +117,13 @@ def export(settings: Settings, target: Path, *, as_notes: bool, with_vectors: bo
 @contextmanager
 def _taken(settings: Settings, writer: _ExportWriter) -> Iterator[tuple[MovedTransaction, Exported]]:
     """Yield a snapshot of the database, with its files copied."""
-    url = settings.database_url
-    if is_postgres(url):
-        with (
-            open_moment(url, writer.database) as tx,
-            blobs_apart(url, settings.blob_url, settings.files_dir.parent) as blobs,
-        ):
+    if settings.store_kind.is_shared:
+        with backend(settings).moment(settings) as tx, blobs_apart(settings) as blobs:
             yield tx, _copy_files(tx, blobs, writer)
         return
-    with closing(Snapshot(database_path(url, settings.data_dir))) as moment:
+    with closing(Snapshot(settings.database_path)) as moment:
         manifest: BackupManifest = Copier(settings, moment, writer, lambda: None).copy()
-    with open_moment(url, writer.database) as tx:
+    with opening.moment(writer.database) as tx:
         yield tx, Exported(staged=manifest.staged, missing=manifest.missing)
 
 

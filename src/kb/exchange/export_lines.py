@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from kb.api.fields import DocType, DocumentId, JobKind, Like, Tag, VersionNumber
 from kb.api.key_models import KeyName
+from kb.api.limits import ID_DIGITS
 from kb.api.rights import Right
 from kb.backup.storage import STAGED
 from kb.blobs.protocol import DIGEST
@@ -43,8 +44,8 @@ Moment = Annotated[str, AfterValidator(_moment)]
 Digest = Annotated[str, Like(rf"^{DIGEST.pattern}\Z", "it is not a SHA-256")]
 Type = Annotated[DocType, Like(r"^[\w.+/-][\w .+/-]*\Z", "it is not a document type")]
 Number = Annotated[int, Field(ge=0, le=1 << 53)]
-Id = Annotated[int, Field(ge=1, le=10**18)]
-LastId = Annotated[int, Field(ge=0, le=10**18)]
+Id = Annotated[int, Field(ge=1, le=10**ID_DIGITS)]
+LastId = Annotated[int, Field(ge=0, le=10**ID_DIGITS)]
 StoredNumber = Annotated[VersionNumber, Field(lt=MOST_VERSIONS)]
 Staged = Annotated[str, Like(rf"^(?:{STAGED.pattern})\Z", "it is not the name of a queued file")]
 MessageId = Annotated[str, Like(r"^[!-;=?-~]{0,250}\Z", "it is not the id of a mail")]

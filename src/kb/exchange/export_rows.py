@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +13,6 @@ import numpy as np
 from kb.access.keyring import FILE, KeyFile
 from kb.api.errors import StoreError
 from kb.settings import Settings
-from kb.store.open import is_postgres, postgres
 from kb.store.protocol import Keys
 from kb.store.rows import Chunk
 from kb.store.sql.export_tables import (
@@ -30,7 +29,7 @@ from kb.store.sql.export_tables import (
 )
 
 if TYPE_CHECKING:
-    from kb.store.open import MovedTransaction
+    from kb.store.backend import MovedTransaction
 
 PLAIN: Final = {f"{table.name}.jsonl": table for table in (OPERATIONS, FOLDERS, LEFT_OUT, AUDIT, JOBS)}
 """The files whose lines are rows of one table."""
@@ -51,10 +50,7 @@ def exported_lines(tx: MovedTransaction) -> dict[str, Iterator[Line]]:
 
 def keys_of(settings: Settings, tx: MovedTransaction) -> Keys:
     """Return the keys with rights of a database."""
-    if is_postgres(settings.database_url):
-        keys: Keys = postgres("keys").PostgresKeys(lambda: nullcontext(tx.connection))
-        return keys
-    return KeyFile(settings.data_dir / FILE)
+    return tx.keys or KeyFile(settings.data_dir / FILE)
 
 
 def key_lines(keys: Keys) -> Iterator[Line]:

@@ -31,15 +31,15 @@ from kb.repair.named_model import open_named_model
 from kb.running_engine import lock_path
 from kb.settings import Settings
 from kb.store.default_space import refusal
-from kb.store.engine_lock import sole_user
-from kb.store.open import database_lock, database_path, is_postgres, open_alone, space_in_use
+from kb.store.engine_lock import database_lock, sole_user
+from kb.store.open import backend
 from kb.store.row_mapping import iso
 from kb.store.rows import Content, VectorSpace
 from kb.store.sql import export_tables
 from kb.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from kb.store.open import MovedStore, MovedTransaction
+    from kb.store.backend import MovedStore, MovedTransaction
 
     Embed = Callable[[Sequence[ChunkLine]], NDArray[np.float32]]
     """Returns the vectors of the next chunks."""
@@ -67,18 +67,17 @@ def import_folder(settings: Settings, folder: Path, on_documents: Callable[[int]
     """
     export = ExportFolder(folder)
     export.check()
-    url = settings.database_url
     with _locked(settings):
         embedder, space = _space(settings, export)
         with (
-            open_alone(url, settings.data_dir, space) as store,
-            blobs_apart(url, settings.blob_url, settings.files_dir.parent, to_write=True) as blobs,
+            backend(settings).opened_alone(settings, space) as store,
+            blobs_apart(settings, to_write=True) as blobs,
         ):
             originals = Originals(blobs, keep=settings.keep_files)
             if (present := _beginning(store, export)) is not None:
                 return _Refill(settings, store, export, originals, on_documents).run(present, embedder)
-            if is_postgres(url):
-                raise StoreError("The database in PostgreSQL is not empty. Import into an empty database.")
+            if (kind := settings.store_kind).is_shared:
+                raise StoreError(f"The database in {kind.title} is not empty. Import into an empty database.")
             embedder = embedder or _embedder_for(settings, space)
             return merge_export(cast("SqliteStore", store), export, embedder, originals, on_documents)
 
@@ -89,8 +88,8 @@ def _locked(settings: Settings) -> Iterator[None]:
     make_folder(settings.data_dir, "KB_DATA_DIR")
     with ExitStack() as stack:
         stack.enter_context(sole_user(lock_path(settings.data_dir)))
-        if not is_postgres(settings.database_url):
-            path = database_path(settings.database_url, settings.data_dir)
+        if not settings.store_kind.is_shared:
+            path = settings.database_path
             make_folder(path.parent, "KB_DATA_DIR")
             stack.enter_context(sole_user(database_lock(path)))
         complete_restore(settings)
@@ -102,7 +101,7 @@ def _locked(settings: Settings) -> Iterator[None]:
 def _space(settings: Settings, export: ExportFolder) -> tuple[Embedder | None, VectorSpace]:
     """Return the model for the vectors and its space; no model if the export has vectors that the database accepts."""
     recorded = export.about.vector_space
-    if export.has_vectors and recorded and space_in_use(settings.database_url, settings.data_dir) in (None, recorded):
+    if export.has_vectors and recorded and backend(settings).space_in_use(settings) in (None, recorded):
         return None, recorded
     embedder, _ = open_named_model(settings)
     return embedder, VectorSpace.of(embedder.spec, settings.model_dir)
@@ -150,7 +149,7 @@ def _covers(line: Any, exported: Any) -> bool:  # noqa: ANN401 - JSON
             return all(name in line and _covers(line[name], value) for name, value in exported.items())
         case list():
             return len(line) == len(exported) and all(map(_covers, line, exported))
-        case str():  # PostgreSQL stores times with milliseconds
+        case str():  # some databases store times with milliseconds
             return line in (exported, f"{exported[:-1]}.000Z")
         case _:
             return bool(line == exported)

@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from kb.api.stream_safe import composed
-from kb.api.temporary_files import is_leftover
 from kb.folders.placeholders import is_placeholder, name_elsewhere
+from kb.folders.temporary_files import is_leftover
 from kb.folders.timed_reads import ask_folder
 
 ABSENT: Final = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}

@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged, Unreadable
-from kb.api.fields import MAX_TITLE, NOTE
-from kb.api.markdown_signs import embed_name, plain_line
+from kb.api.fields import NOTE
+from kb.api.limits import MAX_TITLE
 from kb.api.omissions import phrase, together
 from kb.embed.protocol import Embedder
-from kb.formats.readers.front_matter import fact_of, front_matter
 from kb.formats.text.extracted import Attachment, Extracted
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
 from kb.lexical.document_names import with_aliases
 from kb.lexical.language import guessed
+from kb.markdown.front_matter import fact_of, front_matter
+from kb.markdown.signs import embed_name, plain_line
 from kb.parser.sandbox import Sandbox
 from kb.store.rows import Chunk, Content, NewChunk, VectorSpace, unchanged
 

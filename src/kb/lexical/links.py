@@ -1,4 +1,4 @@
-"""The links of a Markdown text, and the documents that they lead to, by Obsidian's rules."""
+"""The documents that the links of a Markdown text lead to, by Obsidian's rules."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from kb.lexical.document_names import IS_URL, file_name, file_stem, folded
+from kb.markdown import links as markdown_links
+from kb.markdown.links import WrittenLink
+from kb.markdown.prose import prose
 
 MOST: Final = 1000
 """The number of links kept of a document."""
@@ -26,30 +29,13 @@ HASH: Final = "%23"
 
 MARKDOWN: Final = ".md"
 
-_FENCE: Final = re.compile(r"[ >]*(`{3,}|~{3,})")
-_TICKS: Final = re.compile(r"`+")
-_LINK: Final = re.compile(
-    r"(?<!\\)\[\[(?P<wiki>[^\[\]\n]{1,1000})\]\]"
-    r"|\]\([ \t]*(?:<(?P<quoted>[^<>\n]{1,2000})>|(?P<plain>(?:[^\s()<>]|\([^\s()]{0,500}\)){1,2000}))"
-    r"(?:[ \t]+(?:\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'))?[ \t]*\)"
-    r"|^[ ]{0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]*<?(?P<reference>[^\s<>]{1,2000})"
-    r"|(?P<address>(?:https?|kb)://[^\s<>\[\]()\"'`|]{1,2000})",
-    re.MULTILINE,
-)
-_MARK: Final = re.compile(r"[\[\]]|://")
-"""Part of each link."""
-
 _OWN: Final = re.compile(r"(?:https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?)?/d/(\d{1,18})(?![^/?#])")
 """The address of a document in the web interface on this computer."""
 
 _MESSAGE: Final = re.compile(r"(?:mid:|message:(?://)?)<?([^\s<>/]+)>?(?:/.*)?", re.IGNORECASE)
 """The address of a mail, by RFC 2392 or as Apple Mail writes it."""
 
-_COMMENTS: Final = (("<!--", "-->"), ("%%", "%%"))
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
-_BEHIND: Final = ".,;:!?*_~"
-"""Marks after an address that do not belong to it."""
-
 
 MOST_OF_LINE: Final = 300
 MOST_BEFORE: Final = 150
@@ -136,21 +122,12 @@ def names_of(
 def links_in(text: str) -> list[Link]:
     """Return the links in a Markdown text, each target once, but no links in code and in comments."""
     links: dict[str, Link] = {}
-    for match in _found(_without_comments(_without_code(text))):
-        if link := _parse(match):
+    for written in markdown_links.links_in(prose(text)):
+        if link := _parse(written):
             links.setdefault(link.target, link)
         if len(links) == MOST:
             break
     return list(links.values())
-
-
-def _found(text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of `_LINK`, which are within a line; few lines of a long text have any."""
-    end = 0
-    while mark := _MARK.search(text, end):
-        start, end = text.rfind("\n", 0, mark.start()) + 1, text.find("\n", mark.start())
-        end = len(text) if end < 0 else end
-        yield from _LINK.finditer(text, start, end)
 
 
 def line_at(text: str, place: int) -> str:
@@ -165,26 +142,24 @@ def line_at(text: str, place: int) -> str:
     return f"{'… ' if start > begin else ''}{text[start:end].strip()}{' …' if end < stop else ''}"
 
 
-def _parse(match: re.Match[str]) -> Link | None:
-    if wiki := match["wiki"]:
-        target = wiki.partition("|")[0].removesuffix("\\").strip()
+def _parse(written: WrittenLink) -> Link | None:
+    target = written.target
+    if written.is_wiki:
         key = _named_path(target).rpartition("/")[2].strip()
+    elif own := _OWN.match(target):
+        key = f"{DOCUMENT}{own[1]}"
+    elif target.lower().startswith(("http://", "https://", DOCUMENT)):
+        key = address_key(target)
+    elif mail := _MESSAGE.fullmatch(unquote(target)):
+        key = mail_key(mail[1])
+    elif (not target.startswith("file:///") and _SCHEME.match(target)) or target.startswith("//"):
+        return None
     else:
-        target = match["quoted"] or match["plain"] or match["reference"] or match["address"].rstrip(_BEHIND)
-        if own := _OWN.match(target):
-            key = f"{DOCUMENT}{own[1]}"
-        elif target.lower().startswith(("http://", "https://", DOCUMENT)):
-            key = address_key(target)
-        elif mail := _MESSAGE.fullmatch(unquote(target)):
-            key = mail_key(mail[1])
-        elif (not target.startswith("file:///") and _SCHEME.match(target)) or target.startswith("//"):
-            return None
-        else:
-            target = HASH.join(map(_unquoted, target.removeprefix("file://").split(HASH)))
-            key = _named_path(target).rpartition("/")[2].strip()
+        target = HASH.join(map(_unquoted, target.removeprefix("file://").split(HASH)))
+        key = _named_path(target).rpartition("/")[2].strip()
     if not target or len(target) > LONGEST or "\x00" in target:
         return None
-    return Link(target, key[:LONGEST], match.start())
+    return Link(target, key[:LONGEST], written.start)
 
 
 def _unquoted(target: str) -> str:
@@ -315,61 +290,3 @@ def _forms(own: str) -> Iterator[str]:
     yield own
     yield own.removesuffix(MARKDOWN)
     yield f"{folder}{slash}{file_stem(name)}"
-
-
-def _without_code(text: str) -> str:
-    """Return a text of the same length with blanks in place of code."""
-    if "`" not in text and "~~~" not in text:
-        return text
-    lines = text.splitlines(keepends=True)
-    fence = ""
-    pieces: list[str] = []
-    for line in lines:
-        mark = _FENCE.match(line)
-        if fence:
-            pieces.append(_blank(line))
-            if mark and mark[1].startswith(fence) and not line[mark.end() :].strip():
-                fence = ""
-        elif mark and not (mark[1][0] == "`" and "`" in line[mark.end() :]):
-            fence = mark[1]
-            pieces.append(_blank(line))
-        else:
-            pieces.append(line)
-    return "\n\n".join(map(_without_spans, "".join(pieces).split("\n\n")))
-
-
-def _without_comments(text: str) -> str:
-    """Return a text of the same length with blanks in place of comments."""
-    for begin, end in _COMMENTS:
-        pieces: list[str] = []
-        place = 0
-        while (start := text.find(begin, place)) >= 0 and (stop := text.find(end, start + len(begin))) >= 0:
-            pieces += [text[place:start], _blank(text[start : stop + len(end)])]
-            place = stop + len(end)
-        text = "".join([*pieces, text[place:]])
-    return text
-
-
-def _blank(line: str) -> str:
-    return "\n".join(" " * len(part) for part in line.split("\n"))
-
-
-def _without_spans(paragraph: str) -> str:
-    """Return a paragraph with blanks in place of code spans, which end with as many backticks as they begin with."""
-    if "`" not in paragraph:
-        return paragraph
-    runs = list(_TICKS.finditer(paragraph))
-    closing: dict[int, list[int]] = {}
-    for index, run in reversed(list(enumerate(runs))):
-        closing.setdefault(len(run[0]), []).append(index)
-    pieces: list[str] = []
-    place = index = 0
-    while index < len(runs):
-        later = closing[len(runs[index][0])]
-        while later and later[-1] <= index:
-            later.pop()
-        end = later[-1] if later else index
-        span = paragraph[runs[index].start() : runs[end].end()]
-        pieces += [paragraph[place : runs[index].start()], _blank(span)]
-        place, index = runs[end].end(), end + 1
-    return "".join([*pieces, paragraph[place:]])

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+from kb.api.limits import larger_than
 from kb.api.stream_safe import composed
-from kb.api.temporary_files import is_leftover
 from kb.filesystem import exchange, move_to_free, open_regular, sync, sync_descriptor
+from kb.folders.temporary_files import is_leftover
 from kb.notes_folder.paths import SUFFIXES, is_conflict
 
 NOT_UNICODE: Final = re.compile("[\ud800-\udfff]")
@@ -140,7 +141,7 @@ def read(path: str | Path, most_bytes: int) -> tuple[bytes, str]:
     with open_regular(Path(path)) as file:
         before = os.fstat(file.fileno())
         if before.st_size > most_bytes:
-            raise ValueError(f"It is larger than {most_bytes >> 20} MiB.")
+            raise ValueError(f"It is {larger_than(most_bytes)}.")
         content = file.read(most_bytes + 1)
         state = state_of(os.fstat(file.fileno()))
     if state != state_of(before) or state != state_at(path) or len(content) != before.st_size:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Final
 
-from kb.formats.readers.front_matter import front_matter
+from kb.markdown.front_matter import front_matter
 from kb.store.rows import Document
 
 FIELDS: Final = frozenset({"kb", "title", "tags", "kb_tags", "created", "kb_created", "updated", "replaces"})

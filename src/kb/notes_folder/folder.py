@@ -173,7 +173,7 @@ class NotesFolder(BackgroundThread):
         self._due_at = time.monotonic() + min(REST * (time.monotonic() - began), RETRY_SECONDS)
 
     def _take_lease(self) -> bool:
-        """Return whether this engine holds the folder; with PostgreSQL, other engines may."""
+        """Return whether this engine holds the folder; others of a shared database may."""
         store, now = self._parts.store, uptime()  # includes sleep, in which another engine may have taken it
         if self._holds and (not store.is_shared or now - self._renewed < RENEW_SECONDS):
             return True

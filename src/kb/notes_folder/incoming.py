@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from kb.api.errors import Changed, KbError, NotFound, Occupied, Stopped
 from kb.api.fields import NOTE
+from kb.api.limits import note_limit
 from kb.api.note_models import NoteRequest
 from kb.api.stream_safe import composed
 from kb.documents.delete import delete
@@ -249,7 +250,8 @@ class Incoming:
         self._check(new.text)
         with self.parts.store.read() as tx:
             place = None if tx.documents.at_path(sighting.path) else sighting.path
-        request = NoteRequest(text=new.text, title=new.title, tags=list(new.tags or ()), source_path=place)
+        tags = list(new.tags or ())
+        request = NoteRequest(text=new.text, title=new.title, tags=tags, source_path=place, inline_tags=True)
         intake = NoteIntake(
             self.parts.audited, self.parts.originals.blobs, self.parts.vectors, checkpoint=self.parts.checkpoint
         )
@@ -318,7 +320,7 @@ class Incoming:
 
     def _check(self, text: str) -> None:
         if len(text) > self.parts.most_characters:
-            raise ValueError(f"It has more than {self.parts.most_characters:,} characters (KB_MAX_NOTE_CHARS).")
+            raise ValueError(f"It is too long: {note_limit(self.parts.most_characters)}")
         if without_embedded(text) != text:
             raise ValueError("It contains a picture as base64. Save the picture as a file, and link to it.")
 
@@ -445,8 +447,9 @@ def _change(note: Document, present: str, text: str, base: FileContent | None, f
         sorted(after - before) if shows_tags else (),
         sorted(before - after) if shows_tags else (),
         (note.content_hash,),
+        inline_tags=True,
     )
-    return change if change != NoteChange(if_match=change.if_match) else None
+    return change if change != NoteChange(if_match=change.if_match, inline_tags=True) else None
 
 
 def _reason(error: Exception) -> str:

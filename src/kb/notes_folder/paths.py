@@ -9,8 +9,8 @@ from typing import Final
 from unicodedata import category
 
 from kb.api.stream_safe import composed
-from kb.api.temporary_files import is_leftover
 from kb.folders.safe_names import safe_name
+from kb.folders.temporary_files import is_leftover
 from kb.store.rows import Document
 
 SUFFIXES: Final = (".md", ".markdown")

@@ -14,7 +14,8 @@ from typing import Annotated, Any, BinaryIO, Final
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
-from kb.api.fields import MAX_TITLE, Tag
+from kb.api.fields import Tag
+from kb.api.limits import MAX_TITLE
 from kb.api.omissions import KINDS
 from kb.formats.registry import FORMATS
 from kb.formats.text.builder import LONGEST_HEADING

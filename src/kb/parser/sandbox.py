@@ -25,6 +25,7 @@ from typing import Any, BinaryIO, Final, TypeVar, cast, get_args
 from kb.api.errors import Stopped, Unreadable
 from kb.api.fields import Restriction
 from kb.api.job_errors import NO_OCR
+from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS
 from kb.formats.ocr_text import with_remark
 from kb.formats.text.external_types import Kind, Opaque
 from kb.formats.text.extracted import Extracted, attached_room
@@ -68,8 +69,8 @@ class Limits:
     output_mb: int = 64
     pages: int = 5000
     index_ratio: float = 20
-    own_tags: int = 100
-    tag_chars: int = 200
+    own_tags: int = MAX_TAGS
+    tag_chars: int = MAX_TAG_CHARS
 
     @property
     def too_slow(self) -> str:

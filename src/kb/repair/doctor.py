@@ -24,8 +24,7 @@ from kb.repair.named_model import open_named_model
 from kb.repair.reindex import reindex
 from kb.running_engine import lock_path
 from kb.settings import Settings
-from kb.store.engine_lock import sole_user
-from kb.store.open import database_lock, database_path
+from kb.store.engine_lock import database_lock, sole_user
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.integrity_rules import repair_codes, repair_rows
 from kb.store.sqlite.vector_space import recorded_space
@@ -81,7 +80,7 @@ def repair(settings: Settings, results: Findings, on_chunks: Callable[[int, int]
         StartError: the engine runs, or the model or the database cannot be used.
     """
     needed = {remedy for faults, remedy in results.values() if faults}
-    path = database_path(settings.database_url, settings.data_dir)
+    path = settings.database_path
     with ExitStack() as stack:
         for lock in (lock_path(settings.data_dir), database_lock(path)):
             stack.enter_context(sole_user(lock))
@@ -97,7 +96,7 @@ def repair(settings: Settings, results: Findings, on_chunks: Callable[[int, int]
 
 
 def _checks_of_place(database: Verification, settings: Settings) -> Sequence[Check]:
-    path = database_path(settings.database_url, settings.data_dir)
+    path = settings.database_path
     return [
         Check(RESTORE, partial(_unfinished_restore, settings), Remedy.ROWS),
         Check("model", partial(_foreign_vectors, database, path, settings), Remedy.VECTORS),
@@ -187,7 +186,7 @@ def _late_backup(settings: Settings) -> Iterator[str]:
 
 def repair_files(settings: Settings) -> None:
     """Remove leftovers, and hide files that other accounts can read. The caller must hold the data folder's lock."""
-    path = database_path(settings.database_url, settings.data_dir)
+    path = settings.database_path
     for leftover in _cut_off(path, settings):
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
     for leftover in _exposed_files(path, settings):

@@ -6,7 +6,7 @@ from kb.embed.onnx.embedder import OnBatch
 from kb.embed.open import open_embedder
 from kb.embed.protocol import Embedder
 from kb.settings import Settings
-from kb.store.open import space_in_use
+from kb.store.open import backend
 from kb.store.rows import VectorSpace
 
 
@@ -16,7 +16,7 @@ def open_named_model(settings: Settings, on_batch: OnBatch = lambda *_: None) ->
     Raises:
         ModelError: the model, the device or the precision cannot be used.
     """
-    in_use = space_in_use(settings.database_url, settings.data_dir)
+    in_use = backend(settings).space_in_use(settings)
     begun_in = in_use.precision if in_use else None
     where = settings.model_dir, settings.data_dir, settings.device
     return open_embedder(*where, settings.precision, begun_in, on_batch), in_use

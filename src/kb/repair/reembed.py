@@ -13,7 +13,7 @@ from kb.running_engine import lock_path
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.open import open_store
-from kb.store.rows import Retention, VectorSpace
+from kb.store.rows import VectorSpace
 from kb.worker.reembed import Reembedder
 
 
@@ -33,8 +33,7 @@ def reembed(settings: Settings, action: ReembedAction | None, on_chunks: Callabl
         complete_restore(settings)
         made, in_use = open_named_model(settings)
         space = VectorSpace.of(made.spec, settings.model_dir)
-        words_limit = settings.words_memory_mb << 20
-        with open_store(settings.database_url, settings.data_dir, in_use or space, words_limit, Retention()) as store:
+        with open_store(settings, in_use or space) as store:
             reembedder = Reembedder(store, settings, space, ActiveModel(made), on_progress=on_chunks)
             if action:
                 reembedder.decide(action)

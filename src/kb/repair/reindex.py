@@ -15,8 +15,7 @@ from kb.ingest.chunk import Chunker
 from kb.repair.named_model import open_named_model
 from kb.running_engine import lock_path
 from kb.settings import Settings
-from kb.store.engine_lock import sole_user
-from kb.store.open import database_lock, database_path
+from kb.store.engine_lock import database_lock, sole_user
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.vector_space import recorded_space
@@ -33,7 +32,7 @@ def reindex(settings: Settings, on_chunks: Callable[[int, int], None], *, recomp
     Raises:
         StartError: the engine runs, or the model or the database cannot be used.
     """
-    path = database_path(settings.database_url, settings.data_dir)
+    path = settings.database_path
     with sole_user(lock_path(settings.data_dir)), sole_user(database_lock(path)):
         complete_restore(settings)
         model = cache(lambda: open_named_model(settings)[0])  # most damage needs no model

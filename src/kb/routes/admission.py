@@ -25,7 +25,7 @@ class Admission:
     Args:
         limit: the maximum number of requests that run or wait.
         at_once: the maximum number that run, because more would only compete for the interpreter's lock.
-        refusal: the message for requests beyond the limit.
+        requested: what there is too much of beyond the limit, for the message; None for searches.
         gives_way: returns whether other work waits, which a queue that is never empty would starve.
         clock: returns monotonic seconds, to time turns.
     """
@@ -34,13 +34,13 @@ class Admission:
         self,
         limit: int,
         at_once: int,
-        refusal: str | None = None,
+        requested: str | None = None,
         gives_way: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._limit = limit
         self._at_once = at_once
-        self._refusal = refusal
+        self._refusal = requested and f"Too many {requested} (at most {limit} at once). Try again in a second."
         self._gives_way = gives_way
         self._clock = clock
         self._count = 0

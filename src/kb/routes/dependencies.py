@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from kb.access.keyring import Keyring
 from kb.access.restricted_store import restricted
 from kb.api.errors import Forbidden, Unauthorized, Unavailable
-from kb.api.fields import MAX_PAGE, NotesFolderAction, Why
+from kb.api.fields import NotesFolderAction, Why
 from kb.api.folder_models import NotesFolderStatus
+from kb.api.limits import MAX_ID, MAX_PAGE
 from kb.api.overview_models import Maintenance, MaintenanceAction
 from kb.api.rights import ANYONE, ON_BEHALF_OF, OPERATION, Caller, Right
 from kb.api.settings_models import SettingList, SettingsChange
@@ -36,7 +37,6 @@ from kb.telemetry.instruments import Instruments
 from kb.worker.loop import Worker
 from kb.worker.reembed import Reembedder
 
-MAX_ID = 2**63 - 1
 AT_PRIMARY = "kb.at_primary"
 """The key in a request's scope that is true after a replica failed, so that the primary answers."""
 

@@ -34,36 +34,15 @@ from kb.api.document_models import (
     TagRename,
 )
 from kb.api.errors import Invalid
-from kb.api.fields import (
-    AFTER,
-    ALL_TAGS,
-    ANY_TAG,
-    BEFORE,
-    DEFAULT_PAGE,
-    NO_TAG,
-    TAG_EXACT,
-    UPDATED_AFTER,
-    DayBound,
-    DocType,
-    DocumentId,
-    DocumentsCursor,
-    IdPrefix,
-    Instant,
-    Lang,
-    ListSorted,
-    Name,
-    SourcePart,
-    SourcePath,
-    SourcePrefix,
-    Tag,
-)
+from kb.api.fields import DocumentId, DocumentsCursor, ListSorted, Tag
+from kb.api.filters import ALL_TAGS, ANY_TAG, NO_TAG, SHARED, Filters, IdPrefix, PathFilters, SourcePart
+from kb.api.limits import DEFAULT_PAGE, MAX_ID, MAX_NAME, check_note, check_tags
 from kb.api.search_models import SearchRequest
 from kb.documents import tag_rename, update
 from kb.documents.delete import delete, purge
 from kb.documents.excerpts import excerpt, excerpt_of_characters, requested_target, window
 from kb.documents.lookup import author_of, existing_document, existing_version
 from kb.routes.dependencies import (
-    MAX_ID,
     READ,
     WRITE,
     AuthorDep,
@@ -76,7 +55,6 @@ from kb.routes.dependencies import (
     turn,
 )
 from kb.routes.problems import links_to_document, problems
-from kb.routes.request_limits import check_note, check_tags
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
 from kb.store.protocol import Transaction
@@ -109,31 +87,27 @@ class ChunksQuery(QueryModel):
     heading: Annotated[
         str | None,
         Field(
-            min_length=1, max_length=1000, description="Only the chunks under this heading, or the first similar one."
+            min_length=1,
+            max_length=MAX_NAME,
+            description="Only the chunks under this heading, or the first similar one.",
         ),
     ] = None
     around: Annotated[int, Field(ge=0, le=MAX_ID, description="Also this number of chunks before and after.")] = 0
 
 
-class DocumentsQuery(QueryModel):
-    """The filters and the order of a list of documents."""
+class ListFilters(PathFilters, QueryModel):
+    """The filters by path, id and tag."""
 
-    source_path: SourcePath | None = None
-    source_prefix: SourcePrefix | None = None
-    name: Name | None = None
     source_part: SourcePart | None = None
     id_prefix: IdPrefix | None = None
     tag: Annotated[list[Tag], ALL_TAGS, Field(default_factory=list)]
     tag_any: Annotated[list[Tag], ANY_TAG, Field(default_factory=list)]
     tag_not: Annotated[list[Tag], NO_TAG, Field(default_factory=list)]
-    tag_exact: Annotated[bool, TAG_EXACT] = False
-    doc_type: DocType | None = None
-    lang: Lang | None = None
-    created_after: Annotated[Instant | None, Field(description="Only documents created at or after this time.")] = None
-    created_before: Annotated[Instant | None, Field(description="Only documents created before this time.")] = None
-    updated_after: Annotated[Instant | None, UPDATED_AFTER] = None
-    after: Annotated[DayBound | None, AFTER] = None
-    before: Annotated[DayBound | None, BEFORE] = None
+
+
+class DocumentsQuery(Filters, ListFilters):  # the fields of the last base come first
+    """The filters and the order of a list of documents."""
+
     part_of: Annotated[DocumentId | None, Field(description="Only documents inside this one: attachments.")] = None
     sort: ListSorted = "id"
     limit: PageLimit = DEFAULT_PAGE
@@ -193,17 +167,7 @@ def to_filter(tags: Sequence[str], request: SearchRequest | DocumentsQuery) -> r
         tags=tuple(tags),
         tag_any=tuple(request.tag_any),
         tag_not=tuple(request.tag_not),
-        tag_exact=request.tag_exact,
-        doc_type=request.doc_type,
-        language=request.lang,
-        source_path=request.source_path,
-        source_prefix=request.source_prefix,
-        name=request.name,
-        created_after=request.created_after,
-        created_before=request.created_before,
-        updated_after=request.updated_after,
-        after=request.after,
-        before=request.before,
+        **{name: getattr(request, name) for name in SHARED},
     )
 
 
@@ -273,7 +237,7 @@ def look_up_links(request: LinksRequest, services: ServicesDep) -> LinkList:
 
     With `document_id`, kb resolves them as links of this document.
     """
-    check_note(request.text, services.settings)
+    check_note(request.text, services.settings.max_note_chars)
     with services.store.view() as tx:
         document = None if request.document_id is None else existing_document(tx, request.document_id)
         links = tx.links.in_text(request.text, document)

@@ -19,10 +19,10 @@ from kb.api.folder_models import (
     WatchReport,
     WatchRequest,
 )
+from kb.api.limits import check_tags
 from kb.documents import folder_watches
 from kb.routes.dependencies import READ, WRITE, ServicesDep
 from kb.routes.problems import problems
-from kb.routes.request_limits import check_tags
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
 from kb.store.protocol import Store

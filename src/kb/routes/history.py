@@ -11,7 +11,7 @@ from pydantic import Field
 
 from kb.api.document_models import Document
 from kb.api.errors import Invalid
-from kb.api.fields import DEFAULT_PAGE, BinCursor, JobsCursor
+from kb.api.fields import BinCursor, JobsCursor
 from kb.api.history_models import (
     BinList,
     BinnedDocument,
@@ -27,13 +27,13 @@ from kb.api.history_models import (
     VersionList,
     VersionText,
 )
+from kb.api.limits import DEFAULT_PAGE, MAX_ID
 from kb.api.rights import Caller
 from kb.documents.diff import diff
 from kb.documents.lookup import existing_document, existing_version
 from kb.documents.restore import restore, revert
 from kb.documents.undo import Scope, carry_out, changed_tags, find_operation, plan
 from kb.routes.dependencies import (
-    MAX_ID,
     READ,
     WRITE,
     AuthorDep,

@@ -14,12 +14,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from kb.api.errors import UnsupportedMedia
-from kb.api.fields import DEFAULT_PAGE, ENDED, NOTE, JobsCursor, JobStatus, Why
+from kb.api.fields import ENDED, NOTE, JobsCursor, JobStatus, Why
 from kb.api.job_models import Job, JobAccepted, JobDropped, JobList
+from kb.api.limits import DEFAULT_PAGE, MAX_ID, MAX_LABEL
 from kb.documents.lookup import existing_job
 from kb.documents.new_note import NoteIntake
 from kb.documents.submit import drop, receipt, retry, submit_file
-from kb.routes.dependencies import MAX_ID, READ, WRITE, Id, PageLimit, QueryModel, Services, ServicesDep, author_from
+from kb.routes.dependencies import READ, WRITE, Id, PageLimit, QueryModel, Services, ServicesDep, author_from
 from kb.routes.problems import problems
 from kb.routes.submissions import BODIES, basename, parse_form, parse_note, read_form
 from kb.routes.thread_route import ThreadRoute
@@ -78,7 +79,7 @@ async def submit(
         str | None,
         Header(
             min_length=1,
-            max_length=255,
+            max_length=MAX_LABEL,
             description="A key of your choice. A repeated call with this key returns the same job.",
         ),
     ] = None,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
 from kb.api.errors import KeyExists, NoKeySet, NotFound
-from kb.api.fields import DEFAULT_PAGE, JobsCursor
+from kb.api.fields import JobsCursor
 from kb.api.key_models import (
     AuditLine,
     AuditList,
@@ -23,10 +23,10 @@ from kb.api.key_models import (
     NewKey,
     RotateRequest,
 )
+from kb.api.limits import DEFAULT_PAGE, MAX_ID, check_tags
 from kb.api.rights import Limit
-from kb.routes.dependencies import ADMIN, MAX_ID, READ, AuthorDep, PageLimit, QueryModel, ServicesDep, get_caller
+from kb.routes.dependencies import ADMIN, READ, AuthorDep, PageLimit, QueryModel, ServicesDep, get_caller
 from kb.routes.problems import problems
-from kb.routes.request_limits import check_tags
 from kb.routes.thread_route import ThreadRoute
 from kb.running_engine import FIRST_KEY
 from kb.store.rows import AuditEvent, NamedKey

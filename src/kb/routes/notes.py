@@ -10,6 +10,7 @@ from fastapi import APIRouter, Header, Request
 
 from kb.api.document_models import ChangedNote
 from kb.api.errors import Invalid
+from kb.api.limits import check_note, check_tags
 from kb.api.note_models import NoteUpdate
 from kb.documents.edit import Edit
 from kb.documents.note_change import NoteChange
@@ -18,7 +19,6 @@ from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
 from kb.routes.documents import to_models, with_chunks
 from kb.routes.preconditions import hashes_in
 from kb.routes.problems import problems
-from kb.routes.request_limits import check_note, check_tags
 from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute, tags=["notes"])
@@ -59,13 +59,14 @@ def patch_note(
     check_change(update)
     check_tags(tags_add=update.tags_add, tags_remove=update.tags_remove)
     for text in (update.text, update.old, update.new, update.append, update.prepend):
-        check_note(text or "", settings)
+        check_note(text or "", settings.max_note_chars)
     change = NoteChange(
         edit=Edit(update.text, update.old, update.new, update.append, update.prepend),
         title=update.title,
         tags_add=update.tags_add,
         tags_remove=update.tags_remove,
         if_match=None if if_match is None else hashes_in(request),
+        inline_tags=update.inline_tags,
         once=update.once,
         idempotency_key=idempotency_key,
         request_hash=sha256(f"{document_id} {if_match} {update.model_dump_json()}".encode()).hexdigest(),
@@ -75,7 +76,7 @@ def patch_note(
         services.note_vectors,
         document_id,
         change,
-        partial(check_note, settings=settings),
+        partial(check_note, most=settings.max_note_chars),
         services.stop.check,
         author,
     )
@@ -91,7 +92,7 @@ def check_change(update: NoteUpdate) -> None:
     Raises:
         Invalid: the message names the fields that belong together.
     """
-    if all(value in (None, []) for name, value in update if name != "once"):
+    if all(value in (None, []) for name, value in update if name not in ("once", "inline_tags")):
         raise Invalid(
             "text: nothing to change. Send text, old and new, append, prepend, title, tags_add or tags_remove."
         )

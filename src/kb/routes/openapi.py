@@ -11,9 +11,8 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.fields import MAX_TAG_CHARS, MAX_TAGS
+from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS, most_results
 from kb.asgi.security_headers import with_own_scripts
-from kb.routes.request_limits import most_results
 from kb.settings import Settings
 
 Schema = dict[str, Any]
@@ -57,7 +56,7 @@ def add_limits(api: Schema, settings: Settings) -> None:
     """Add the limits of the settings to the schemas of requests."""
     tags = {"maxItems": MAX_TAGS, "items": {"maxLength": MAX_TAG_CHARS}}
     limits: dict[str, Schema] = {
-        "top": {"maximum": most_results(settings)},
+        "top": {"maximum": most_results(settings.max_top)},
         "text": {"maxLength": settings.max_note_chars},
         **dict.fromkeys(("tag", "tags", "tag_any", "tag_not", "add", "remove"), tags),
     }

@@ -1,12 +1,11 @@
-"""Limits of requests. If a limit is a setting, its error names the setting."""
+"""Limits of the size of requests, which hold before anything is parsed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Final
 
-from kb.api.errors import Invalid, TooLarge
-from kb.api.fields import DEFAULT_TOP, MAX_TAG_CHARS, MAX_TAGS
+from kb.api.errors import Invalid
+from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS
 from kb.asgi.body_limits import JSONLimits
 from kb.settings import Settings
 
@@ -44,42 +43,3 @@ def check_parameters(query: bytes) -> None:
 def too_many_values() -> Invalid:
     """Return the error for a body that `JSON_LIMITS` refuses."""
     return Invalid("body: it is not JSON in UTF-8, or it has more names and values than any call accepts.")
-
-
-def check_tags(**lists: Collection[str]) -> None:
-    """Refuse lists of too many tags, and too long tags. Each list is named like the field of the request.
-
-    Raises:
-        Invalid: the message names the limit.
-    """
-    for field, tags in lists.items():
-        if len(tags) > MAX_TAGS:
-            raise Invalid(f"{field}: at most {MAX_TAGS}.")
-        if any(len(tag) > MAX_TAG_CHARS for tag in tags):
-            raise Invalid(f"{field}: a tag has at most {MAX_TAG_CHARS} characters.")
-
-
-def check_note(text: str, settings: Settings) -> None:
-    """Refuse a note that is too long.
-
-    Raises:
-        TooLarge: the message names the limit and its setting.
-    """
-    if len(text) > settings.max_note_chars:
-        raise TooLarge(f"text: a note has at most {settings.max_note_chars} characters (KB_MAX_NOTE_CHARS).")
-
-
-def most_results(settings: Settings) -> int:
-    """Return the largest `top` that a search accepts; the default is always accepted."""
-    return max(settings.max_top, DEFAULT_TOP)
-
-
-def result_limit(asked: int, settings: Settings) -> int:
-    """Return the number of results: the requested number, or the limit if it is smaller than the default.
-
-    Raises:
-        Invalid: the message names the limit and its setting.
-    """
-    if asked > most_results(settings):
-        raise Invalid(f"top: at most {settings.max_top} (KB_MAX_TOP).")
-    return min(asked, settings.max_top)

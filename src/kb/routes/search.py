@@ -9,13 +9,12 @@ from fastapi import APIRouter, Query
 
 from kb.api.date_parsing import own_day
 from kb.api.errors import Invalid
-from kb.api.fields import DEFAULT_TOP
+from kb.api.limits import DEFAULT_TOP, MAX_ID, check_tags, result_limit
 from kb.api.search_models import SearchReply, SearchRequest
 from kb.documents.lookup import existing_document
-from kb.routes.dependencies import MAX_ID, READ, Id, ServicesDep, turn
+from kb.routes.dependencies import READ, Id, ServicesDep, turn
 from kb.routes.documents import to_filter
 from kb.routes.problems import problems
-from kb.routes.request_limits import check_tags, result_limit
 from kb.routes.thread_route import ThreadRoute
 from kb.search.passages import FoundPassage, in_succession
 from kb.search.query import Query as SearchQuery
@@ -29,7 +28,7 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     """Find the passages that answer a query, by words and meaning unless `fts_only` or `vec_only` is set."""
     if request.fts_only and request.vec_only:
         raise Invalid("fts_only, vec_only: set at most one of them.")
-    top = result_limit(request.top, services.settings)
+    top = result_limit(request.top, services.settings.max_top)
     check_tags(tags=request.tags, tag_any=request.tag_any, tag_not=request.tag_not)
     where = replace(to_filter(request.tags, request), document_id=request.document_id)
     query = SearchQuery.parse(
@@ -64,12 +63,10 @@ def find_similar(
     """Return the documents nearest in meaning. A `vec_score` above 0.95 means nearly the same text."""
     with services.store.view() as tx:
         existing_document(tx, document_id)
-        answer = services.search.similar(tx, document_id, result_limit(top, services.settings))
+        answer = services.search.similar(tx, document_id, result_limit(top, services.settings.max_top))
     return SearchReply.model_validate(answer)
 
 
 def dated(passage: FoundPassage) -> tuple[str, str]:
     """Return the day and the date of a document: its own date, or else its last change or creation."""
-    changed = passage.updated_at or passage.created_at
-    day = own_day(passage.date)
-    return (day, passage.date or "") if day else (changed[:10], changed)
+    return passage.day, (passage.date if own_day(passage.date) else None) or passage.changed

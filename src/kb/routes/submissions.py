@@ -14,11 +14,12 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from kb.api.errors import Invalid
-from kb.api.fields import MAX_TAGS, WORD
+from kb.api.fields import WORD
 from kb.api.job_models import FileRequest
+from kb.api.limits import MAX_PATH, MAX_TAGS, MAX_TITLE, check_note, check_tags, too_many_tags
 from kb.api.note_models import NoteRequest
 from kb.asgi.body_limits import MAX_FIELD, check_charset
-from kb.routes.request_limits import JSON_LIMITS, check_note, check_tags, too_many_values
+from kb.routes.request_limits import JSON_LIMITS, too_many_values
 from kb.settings import Settings
 
 OTHER_FIELDS = len(FileRequest.model_fields) - 1
@@ -31,8 +32,8 @@ _FORM = {
     "additionalProperties": False,
     "properties": {
         "file": {"type": "string", "format": "binary"},
-        "title": {"type": "string", "pattern": _EMPTY_OR_WORD, "maxLength": 500},
-        "source_path": {"type": "string", "pattern": _EMPTY_OR_WORD, "maxLength": 4096},
+        "title": {"type": "string", "pattern": _EMPTY_OR_WORD, "maxLength": MAX_TITLE},
+        "source_path": {"type": "string", "pattern": _EMPTY_OR_WORD, "maxLength": MAX_PATH},
         "tags": {
             "type": "array",
             "items": {"type": "string", "pattern": r"^[^\x00-\x1f\x7f]*$"},
@@ -63,7 +64,7 @@ def parse_note(body: bytes, settings: Settings) -> NoteRequest:
         note = NoteRequest.model_validate_json(body)
     except ValidationError as error:
         _refuse(error)
-    check_note(note.text, settings)
+    check_note(note.text, settings.max_note_chars)
     check_tags(tags=note.tags, thread=note.all_tags[len(note.tags) :])
     return note
 
@@ -81,7 +82,7 @@ async def read_form(request: Request, settings: Settings) -> AsyncIterator[FormD
         form = await request.form(**limits)
     except HTTPException as error:
         if "number of fields" in error.detail:
-            raise Invalid(f"tags: at most {MAX_TAGS}.") from None
+            raise too_many_tags("tags") from None
         if "Part exceeded" in error.detail:
             raise Invalid(f"form: a field has at most {MAX_FIELD} bytes. Send the file as the part 'file'.") from None
         raise

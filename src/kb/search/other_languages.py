@@ -19,13 +19,13 @@ def other_languages(tx: Transaction, query: Query, languages: Iterable[str]) -> 
     The list is empty if the language of the query is unknown or its filter names one.
     """
     language = language_of(query.whole)
-    if language is None or query.where.language:
+    if language is None or query.where.lang:
         return []
     where = replace(query.where, holding=())
     others = [
         other
         for other in languages
-        if other != language and tx.documents.page(replace(where, language=other), sort="id", limit=1, cursor=None)
+        if other != language and tx.documents.page(replace(where, lang=other), sort="id", limit=1, cursor=None)
     ]
     return others[:MOST_LANGUAGES]
 

@@ -52,7 +52,6 @@ OF_SUCCESSORS = 10_000
 The number is high because one long note must not hide the others.
 """
 
-DAY = len("2026-01-31")
 
 Successors = Mapping[int, Sequence[int]]
 """The replacements of documents, nearest first."""
@@ -144,7 +143,7 @@ class Retriever:
         def days_of(places: NDArray[np.int64]) -> list[str]:
             self._hits(candidates.ids[order[:COMPARED]].tolist())  # one read: an answer shows most of them
             hits = self._hits(candidates.ids[places].tolist())
-            return [(hit.date or hit.updated_at or hit.created_at)[:DAY] for hit in hits]
+            return [hit.day for hit in hits]
 
         return latest_first(order, scores, contained.are_there, vectors_of, days_of)
 

@@ -12,6 +12,11 @@ from kb.api.errors import REMEDY, StoreError
 from kb.running_engine import find_running
 
 
+def database_lock(path: Path) -> Path:
+    """Return the lock file of the database at `path`."""
+    return path.with_name(f"{path.name}.lock")
+
+
 @contextmanager
 def sole_user(path: Path) -> Iterator[None]:
     """Hold the lock at `path`. An engine keeps the vectors in memory, so no other engine may write.

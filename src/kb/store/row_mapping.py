@@ -14,7 +14,6 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.api.date_parsing import own_day
 from kb.api.fields import Sort
 from kb.api.rights import Limit
 from kb.store.rows import (
@@ -42,7 +41,6 @@ Execute = Callable[..., Any]
 """A connection's `execute`; APSW cannot know the types of a statement's columns."""
 
 Row = TypeVar("Row")
-DAY: Final = len("2026-01-31")
 
 
 def iso(stored: str | None) -> Any:  # noqa: ANN401 - None stays None, and only there
@@ -202,9 +200,7 @@ def cursor_after(document: Document, sort: Sort = "recent") -> str:
 
     In a list by date, the cursor has the day of the document instead.
     """
-    stamp = raw(document.updated_at or document.created_at)
-    if sort == "date":
-        stamp = own_day(document.date) or stamp[:DAY]
+    stamp = document.day if sort == "date" else raw(document.changed)
     return f"{document.id}.{stamp.encode().hex()}"
 
 

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb import clock
+from kb.api.date_parsing import own_day
 from kb.api.fields import JobKind, JobStatus, ReembedState
 from kb.api.rights import Caller, Limit, Right
 from kb.clock import shown
 from kb.embed.protocol import ModelSpec
 from kb.lexical.document_names import file_stem, folded_names, parse_aliases
+from kb.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +208,28 @@ NOBODY = Author()
 """The author of changes from before kb recorded authors."""
 
 
+class Dated:
+    """The times of a document, and the one rule for its day."""
+
+    __slots__ = ()
+    date: str | None
+    created_at: str
+    updated_at: str | None
+
+    @property
+    def changed(self) -> str:
+        """The time of the last change, or else of the addition."""
+        return self.updated_at or self.created_at
+
+    @property
+    def day(self) -> str:
+        """The day that the document's own date names, or else the day of its last change."""
+        day = own_day(self.date) if self.date else None  # most documents have none, and lists read many
+        return day or (self.updated_at or self.created_at)[: len("2026-01-31")]
+
+
 @dataclass(frozen=True, slots=True)
-class Document(OptionalFields):
+class Document(OptionalFields, Dated):
     """The current state of a document. Times are UTC, ISO 8601; `date` is in the document's own form.
 
     `own_tags` are the tags that its content names; `tags` includes them unless someone removed them. `replaces`,
@@ -280,7 +302,7 @@ class Extent:
 
 
 @dataclass(slots=True)
-class Hit:
+class Hit(Dated):
     """A chunk with the details of its document for a search result; `author` made the document's last change.
 
     It is mutable because a passage, which is a hit with its scores, may have its text cut.
@@ -329,7 +351,7 @@ class Filter:
     tag_not: tuple[str, ...] = ()
     tag_exact: bool = False
     doc_type: str | None = None
-    language: str | None = None
+    lang: str | None = None
     source_path: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
@@ -375,7 +397,7 @@ class Version:
     @property
     def at(self) -> str:
         """The time when this version began."""
-        return self.document.updated_at or self.document.created_at
+        return self.document.changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,6 +493,11 @@ class Retention:
     bin_days: int = 30
     audit_days: int = 365
     audit_lines: int = 1_000_000
+
+    @classmethod
+    def of(cls, settings: Settings) -> Retention:
+        days = {"bin_days": settings.bin_days, "audit_days": settings.audit_days}
+        return cls(history_days=settings.history_days, history_size=settings.history_mb << 20, **days)
 
 
 @dataclass(frozen=True, slots=True)

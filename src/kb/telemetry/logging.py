@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from kb.settings import EnvSettings
 
-LOGGERS: Final = ("kb", "kb_mcp", "kb_cli", "uvicorn")
+LOGGERS: Final = ("kb", "kb_mcp", "kb_web", "kb_cli", "uvicorn")
 """The loggers that follow KB_LOG_LEVEL. Other libraries log details at lower levels; kb keeps only their warnings."""
 
 LOG_CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("log_context", default={})  # noqa: B039 - never changed

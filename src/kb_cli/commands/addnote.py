@@ -3,7 +3,6 @@
 from typing import Annotated, Any
 
 from kb.api.errors import Invalid
-from kb.api.inline_tags import inline_tags
 from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.editor import edit_text
@@ -46,7 +45,7 @@ def addnote(
     With --json, prints the engine's receipt, or with --wait the finished job.
     """
     note: dict[str, Any] = {"title": title, "tags": split_tags(tags), "source_path": source_path, "thread": thread}
-    options = {"source": source, "replaces": replaces, "if_new": if_new or None}
+    options = {"source": source, "replaces": replaces, "if_new": if_new or None, "inline_tags": True}
     note |= {name: value for name, value in options.items() if value is not None}
     given = read_text(text)
     if given is not None and not given.strip():
@@ -85,7 +84,6 @@ def edit(note: dict[str, Any], wait: bool) -> dict[str, Any]:
 
 def send(note: dict[str, Any], wait: bool) -> dict[str, Any]:
     """Send a new note; return the engine's receipt, or the finished job."""
-    note["tags"] = list(dict.fromkeys([*note["tags"], *inline_tags(note["text"])]))
 
     async def add(client: EngineClient) -> dict[str, Any]:
         receipt = await client.add_note(**note)

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Annotated, Any
 
 from kb.api.errors import Invalid
-from kb.api.markdown_signs import MARKDOWN, replacements
+from kb.markdown.signs import MARKDOWN, replacements
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.last_search import highlight_line, remember

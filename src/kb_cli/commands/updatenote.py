@@ -90,7 +90,7 @@ def update(
 ) -> dict[str, Any]:
     async def send(client: EngineClient) -> dict[str, Any]:
         expected = await full_hash(client, document_id, if_match) if if_match is not None else None
-        return await client.update_note(document_id, text, if_match=expected, why=why, **change)
+        return await client.update_note(document_id, text, if_match=expected, why=why, inline_tags=True, **change)
 
     try:
         return call(send)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from kb.api.errors import KbError, Unauthorized
+from kb.api.limits import MAX_REASONS
 from kb.client.client import EngineClient
 from kb_cli.runtime.engine_call import explain_key, make_client
 from kb_cli.runtime.error_wording import rephrase
@@ -29,8 +30,6 @@ LOOK_SECONDS: Final = 2.0
 
 REPEAT_SECONDS: Final = 60.0
 WAITING: Final = "another kb of this machine watches the folders already; this one continues when it ends"
-MAX_REASONS: Final = 20
-"""As in `kb.api.folder_models`, which takes longer to load."""
 
 
 class Reporter:

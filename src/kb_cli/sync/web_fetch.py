@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 from kb import __version__
+from kb.api.limits import larger_than
 from kb_cli.runtime.exit_codes import LocalError
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def download(answer: Response, content: BinaryIO) -> None:
     for block in answer.iter_bytes():
         content.write(block)
         if content.tell() > MAX_BYTES:
-            raise LocalError(f"it is larger than {MAX_BYTES >> 20} MiB")
+            raise LocalError(f"it is {larger_than(MAX_BYTES)}")
         if time.monotonic() > deadline:
             raise LocalError(f"the download takes longer than {TOTAL_SECONDS} seconds")
 
@@ -137,7 +138,7 @@ def readable(fetched: Fetched, address: str) -> Fetched:
     if find_spec("trafilatura") is None:
         return fetched._replace(why_whole="trafilatura is not installed")
     if fetched.content.seek(0, io.SEEK_END) > READABLE_BYTES:
-        return fetched._replace(why_whole=f"it is larger than {READABLE_BYTES >> 20} MiB")
+        return fetched._replace(why_whole=f"it is {larger_than(READABLE_BYTES)}")
     fetched.content.seek(0)
     command = [sys.executable, "-P", "-m", "kb_cli.sync.article", without_userinfo(address)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}  # without keys

@@ -52,7 +52,6 @@ class Membership:
         return f"{PREFIX}{name}"
 
     async def is_empty(self, tag: str) -> bool:
-        """Return whether a collection is empty."""
         return not (await self._engine.documents(tag=tag, limit=1))["documents"]
 
     async def assign(self, document_id: int, tag: str | None) -> JSON:
@@ -114,7 +113,6 @@ def is_collection(tag: object) -> bool:
 
 
 def collection_tags(holder: JSON) -> set[str]:
-    """Return the collection tags of a document or job."""
     return set(filter(is_collection, holder["tags"]))
 
 

@@ -30,23 +30,19 @@ KNOWN_FRONT_MATTER: Final = re.compile(r"\A---\r?\n(?:(?:date|title|tags):.*\r?\
 MOST_COPIES: Final = 3
 """Maximum number of documents to name that contain the same passage."""
 
-DAY: Final = len("2026-01-31")
 EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
 
 
 def given(**fields: object) -> JSON:
-    """Return the fields that are not empty."""
     return {name: value for name, value in fields.items() if value not in EMPTY}
 
 
 def document_date(document: JSON) -> str:
-    """Return the document date, or else the day of the last change or of the addition."""
-    date: str = document["date"] or (document["updated_at"] or document["created_at"])[:DAY]
-    return date
+    """Return the document date as written, or else the day of the last change."""
+    return str(document["date"] or document["day"])
 
 
 def origin(record: JSON) -> JSON:
-    """Return the source of a document and its replacement."""
     return given(source=record.get("source"), replaced_by=record.get("replaced_by"))
 
 
@@ -123,7 +119,6 @@ def copies(record: JSON) -> JSON:
 
 
 def document(record: JSON) -> JSON:
-    """Return the fields of a document, without its text."""
     note = record["doc_type"] == NOTE
     return {
         "id": record["id"],
@@ -144,7 +139,6 @@ def document(record: JSON) -> JSON:
 
 
 def listed_document(record: JSON) -> JSON:
-    """Return the fields of a document in a list."""
     fields = {name: value for name, value in document(record).items() if name != "content_hash"}
     return fields | given(**{name: record.get(name) for name in ("changed", "change", "deleted_at", "text")})
 

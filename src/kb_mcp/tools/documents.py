@@ -16,21 +16,20 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from kb.api import fields
 from kb.api.date_parsing import day, moment
 from kb.api.errors import Changed, Invalid, KbError, NotFound, Unauthorized
+from kb.api.limits import DEFAULT_TOP, MAX_ID, MAX_PAGE, MAX_TOP
 from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.tools import compact_answers, rendering, token_budget
-from kb_mcp.tools.brief_results import briefly
 from kb_mcp.tools.change_conflicts import parse_version, refused_change
 from kb_mcp.tools.empty_results import nothing_found, retried
-from kb_mcp.tools.excerpts import WHOLE_RESULTS
 from kb_mcp.tools.headings import document_under
 from kb_mcp.tools.path_hints import check_path
 from kb_mcp.tools.reading import check_number, in_thread, read_several
 from kb_mcp.tools.reading import outline as make_outline
 from kb_mcp.tools.rendering import NOTICE, pending_text, quoted, without_tags
+from kb_mcp.tools.shortened_results import WHOLE_RESULTS, briefly, other_languages_text, without_weaker
 from kb_mcp.tools.token_budget import (
-    MAX_TOP,
     STEP,
     AnswerLimiter,
     check_from_chunk,
@@ -38,9 +37,7 @@ from kb_mcp.tools.token_budget import (
     tool_result,
     with_notice,
 )
-from kb_mcp.tools.weaker_results import other_languages_text, without_weaker
 
-MAX_INTEGER: Final = 2**63 - 1
 WAIT_SECONDS: Final = 1
 """Seconds that an answer waits for the job of a note."""
 
@@ -65,7 +62,7 @@ MAX_TAGS: Final = 40
 def _check_integer(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError("must be a number, not true or false")
-    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+    if isinstance(value, int) and abs(value) > MAX_ID:
         raise ValueError("must be a smaller number")
     return value
 
@@ -97,7 +94,9 @@ class DocumentTools:
     async def kb_search(
         self,
         query: Annotated[str, Field(description="A question, phrase or words.")],
-        top: Annotated[int, Field(ge=0, le=MAX_TOP, description="Up to 100; default: only the best."), WHOLE] = 0,
+        top: Annotated[
+            int, Field(ge=0, le=MAX_TOP, description=f"Up to {MAX_TOP}; default: only the best."), WHOLE
+        ] = 0,
         tags: AllTags = [],  # noqa: B006 - pydantic copies it
         tag_any: AnyTags = [],  # noqa: B006 - pydantic copies it
         tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
@@ -141,7 +140,7 @@ class DocumentTools:
         )
         modes = {
             "query": query,
-            "top": top or fields.DEFAULT_TOP,
+            "top": top or DEFAULT_TOP,
             "sort": sort,
             "fts_only": fts_only,
             "vec_only": vec_only,
@@ -463,7 +462,7 @@ class DocumentTools:
         """
         start = max(0, from_chunk - max(around, 0))
         chunks = from_chunk + around + 1 - start if around >= 0 else self._limiter.max_chunks
-        document = await self._engine.document(document_id, from_chunk=start, chunks=min(chunks, MAX_INTEGER))
+        document = await self._engine.document(document_id, from_chunk=start, chunks=min(chunks, MAX_ID))
         check_from_chunk(document, from_chunk)
         return document, range(from_chunk, from_chunk + 1) if around >= 0 else None
 
@@ -510,7 +509,7 @@ class DocumentTools:
             Literal["any", "queued", "running", "done", "failed"], Field(description="Only these.")
         ] = "any",
         job_id: Annotated[int, Field(ge=0, description="Only it."), WHOLE] = 0,
-        limit: Annotated[int, Field(ge=1, le=500, description="Up to 500."), WHOLE] = 20,
+        limit: Annotated[int, Field(ge=1, le=MAX_PAGE, description=f"Up to {MAX_PAGE}."), WHOLE] = 20,
         cursor: Cursor = "",
     ) -> ToolResult:
         """See the progress of added notes and files, newest first.
@@ -558,7 +557,7 @@ def rendered(tool: str, data: JSON) -> ToolResult:
 def _chosen(reply: JSON, top: int, sort: str, *, is_unranked: bool, is_whole: bool) -> tuple[JSON, int]:
     """Return the reply with the results to show, and how many of them to show whole."""
     is_recent = sort == "recent"  # the last result may be the best
-    if is_whole or (top and is_unranked) or top > fields.DEFAULT_TOP:
+    if is_whole or (top and is_unranked) or top > DEFAULT_TOP:
         return reply, MAX_TOP
     if top:
         return without_weaker(reply, top), MAX_TOP if is_recent else WHOLE_RESULTS

@@ -55,7 +55,6 @@ def _found(reply: JSON) -> bool:
 
 
 async def _counts(engine: EngineClient) -> dict[str, int]:
-    """Return the number of documents per tag."""
     return {label["tag"]: label["branch"] for label in (await engine.tags())["tags"]}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Final
@@ -77,11 +76,8 @@ async def _paths(engine: EngineClient) -> list[str]:
     files = [
         document["source_path"] async for page in pages for document in page["documents"] if document["source_path"]
     ]
-    return [*dict.fromkeys([*_folders(files), *files])]
-
-
-def _folders(files: Iterable[str]) -> list[str]:
-    return [f"{folder}/" for file in files for folder in PurePosixPath(file).parents if folder.name]
+    folders = [f"{folder}/" for file in files for folder in PurePosixPath(file).parents if folder.name]
+    return list(dict.fromkeys([*folders, *files]))
 
 
 async def _uploaded_as(engine: EngineClient, name: str) -> list[JSON]:

@@ -38,24 +38,19 @@ async def read_several(engine: EngineClient, limiter: AnswerLimiter, ids: list[i
     documents, missing, refused = list[JSON](), list[int](), NotFound()
     for document_id in dict.fromkeys(ids):
         try:
-            documents.append(await engine.document(document_id, chunks=limiter.max_chunks))
+            document = await engine.document(document_id, chunks=limiter.max_chunks)
+            chunks = [chunk | {"text": compact_answers.passage_text(chunk)} for chunk in document["chunks"]]
+            documents.append(document | {"chunks": chunks})
         except NotFound as error:
             missing.append(document_id)
             refused = error
     if not documents:
         raise refused
-    pages = limiter.chunk_pages([_without_known_front_matter(document) for document in documents])
+    pages = limiter.chunk_pages(documents)
     later = [document["id"] for document in documents[len(pages) :]]
     rest = [f"More did not fit: kb_get(document_ids={later})."] if later else []
     rest += [f"These documents do not exist or are in the bin: {', '.join(map(str, missing))}."] if missing else []
     return {"notice": NOTICE, "documents": pages, **compact_answers.given(rest=" ".join(rest))}
-
-
-def _without_known_front_matter(document: JSON) -> JSON:
-    """Return a document without front matter that the line above its text also shows."""
-    return document | {
-        "chunks": [chunk | {"text": compact_answers.passage_text(chunk)} for chunk in document["chunks"]]
-    }
 
 
 async def in_thread(engine: EngineClient, document: JSON, around: int) -> list[int]:
@@ -67,7 +62,7 @@ async def in_thread(engine: EngineClient, document: JSON, around: int) -> list[i
     if document["doc_type"] != NOTE or not threads:
         return []
     notes = [note async for note in engine.iter_documents(tag=threads[:1], sort="id")]
-    notes.sort(key=lambda note: (compact_answers.document_date(note), note["id"]))
+    notes.sort(key=lambda note: (note["day"], note["date"] or "", note["id"]))
     ids = [note["id"] for note in islice(notes, MOST_IN_THREAD)]
     place = ids.index(document["id"]) if document["id"] in ids else 0
     return ids[max(0, place - around) : place + around + 1]

@@ -122,7 +122,6 @@ def document_text(data: JSON) -> str:
 
 
 def documents_text(data: JSON) -> str:
-    """Return several documents with their texts."""
     begin, end = fence_for(list(map(_text_of, data["documents"])))
     lines = [line for document in data["documents"] for line in _document_lines(document, begin, end)]
     return "\n".join([fenced_notice(begin, end), *lines, *([data["rest"]] if "rest" in data else [])])
@@ -242,7 +241,6 @@ def changed_text(document: JSON) -> str:
 
 
 def jobs_text(data: JSON) -> str:
-    """Return a line for each job."""
     lines = [QUOTES_NOTICE, *map(_job_line, data["jobs"])] if data["jobs"] else ["No jobs found."]
     if data["next_cursor"]:
         lines.append(f"Next page: cursor={data['next_cursor']!r}.")
@@ -431,7 +429,6 @@ def origin(document: JSON) -> list[str]:
 
 
 def omitted_text(record: JSON) -> str:
-    """Return the parts of the file that kb did not read."""
     return f"not read: {phrase(record['omitted'])}" if record.get("omitted") else ""
 
 

@@ -12,13 +12,13 @@ from mcp_types import TextContent
 from pydantic_core import to_json
 
 from kb.api.errors import Invalid
+from kb.api.limits import MAX_TOP
 from kb.client.client import JSON
 from kb_mcp.tools import compact_answers
-from kb_mcp.tools.excerpts import excerpts
 from kb_mcp.tools.invisible_characters import all_shown
 from kb_mcp.tools.rendering import CUT, NOTICE
+from kb_mcp.tools.shortened_results import excerpts, left_out_text
 from kb_mcp.tools.token_estimate import estimate_tokens
-from kb_mcp.tools.weaker_results import left_out_text
 
 ENVELOPE_TOKENS: Final = 300
 """Reserved for the parts of an answer other than its items."""
@@ -38,9 +38,6 @@ LEAST_SHARE: Final = 600
 MARGIN: Final = 0.88
 """The part of the limit to use; the rest covers errors of the estimate."""
 
-MAX_TOP: Final = 100
-"""Maximum number of search results."""
-
 STEP: Final = 2
 """Number of chunks to show before and after a place, and to read on by."""
 
@@ -57,7 +54,6 @@ def tool_result(data: JSON, text: str | None = None) -> ToolResult:
 
 
 def json_tokens(data: object) -> float:
-    """Return the estimated number of tokens of JSON."""
     return estimate_tokens(to_json(data).decode())
 
 
@@ -110,7 +106,6 @@ class AnswerLimiter:
         return shown
 
     def truncate(self, text: str) -> str:
-        """Return as much of the text as fits."""
         while (tokens := estimate_tokens(text)) > self._item_tokens:
             text = text[: int(len(text) * self._item_tokens / tokens)]
         return text

@@ -21,6 +21,7 @@ from starlette.concurrency import run_in_threadpool
 
 from kb.api.errors import Invalid, KbError
 from kb.api.file_types import UNREADABLE
+from kb.api.limits import MAX_LABEL
 from kb.client.client import EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
@@ -56,7 +57,7 @@ class UploadTools:
 
     async def kb_upload_start(
         self,
-        filename: Annotated[str, Field(min_length=1, max_length=255, description="With its suffix.")],
+        filename: Annotated[str, Field(min_length=1, max_length=MAX_LABEL, description="With its suffix.")],
         total_size: Annotated[int, Field(ge=0, description="In bytes."), WHOLE] = 0,
         text: Annotated[str, Field(description="Text of a text file, without total_size.")] = "",
         tags: Annotated[Tags, Field(description="Such as work.")] = [],  # noqa: B006 - pydantic copies it

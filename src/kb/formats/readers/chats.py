@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from kb.formats.readers.front_matter import INLINE_TAGS
 from kb.formats.text.batches import MAX_PARTS, batches, contents, filename_from_title, front_matter_lines
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.extracted import Attachment, Extracted
+from kb.markdown.front_matter import INLINE_TAGS
 
 _SPEAKERS: Final = {"user": "You", "human": "You", "assistant": "Assistant", "tool": "Tool"}
 _ID_CHARS: Final = 8

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.readers.html import write_fragment
-from kb.formats.readers.markdown import headings_in
 from kb.formats.text.base64_data import embedded_text
 from kb.formats.text.builder import Heading, TextBuilder, sections_under
 from kb.formats.text.encoding import clean, decode, one_line
 from kb.formats.text.extracted import Extracted
 from kb.formats.text.titles import meaningful
+from kb.markdown.blocks import blocks_of, headings_of
 
 _OLD_KINDS: Final = (
     *(("text/plain", "text"), ("text/html", "html"), ("text/latex", "latex"), ("image/png", "png")),
@@ -31,7 +31,7 @@ def read(data: bytes) -> Extracted:
     text, headings, start = [], list[Heading](), 0
     for is_prose, piece in _pieces(notebook):
         if is_prose:
-            headings += [heading._replace(start=start + heading.start) for heading in headings_in(piece)]
+            headings += [Heading(start + at, level, title) for at, level, title in headings_of(blocks_of(piece))]
         text.append(f"{piece}\n\n")
         start += len(text[-1])
     first = next((heading.title for heading in headings if heading.level == 1), None)

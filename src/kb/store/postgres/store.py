@@ -96,6 +96,7 @@ class PostgresTransaction(Transaction):
         documents = PostgresDocuments(connection, words, vectors, checkpoint)
         super().__init__(execute, statements, documents, PostgresJobs(execute, engine), retention)
         self.connection = connection
+        self.keys = PostgresKeys(lambda: nullcontext(connection))
         self.second = PostgresSecondVectors(connection, vectors, engine)
         self._words = words
         self._vectors = vectors

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from time import sleep
 
-import psycopg
-
 from kb.api.errors import StoreError
 from kb.store.default_space import refusal
-from kb.store.postgres.connection import Connection, conninfo, prepare
+from kb.store.postgres.connection import Connection
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import field_values
@@ -92,16 +89,3 @@ def read_space(connection: Connection) -> VectorSpace | None:
     """Return the recorded space of the vectors."""
     row = connection.execute(statements("vectors")["select_space"]).fetchone()
     return VectorSpace(*row) if row else None
-
-
-def space_in_use(url: str) -> VectorSpace | None:
-    """Return the space of a database's vectors; None if it has no vectors or cannot be read.
-
-    Raises:
-        SettingError: the URL is not valid.
-    """
-    with suppress(psycopg.Error), psycopg.connect(conninfo(url)) as connection:
-        prepare(connection)
-        if connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").fetchone() == (True,):
-            return read_space(connection)
-    return None

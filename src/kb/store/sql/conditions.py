@@ -55,7 +55,7 @@ class Conditions(ABC):
         """Return the conditions on type, language, path, name and id, and on dates other than the date added."""
         columns = (
             ("doc_type" if where.source_path is None else f"{self.beside}doc_type", where.doc_type),
-            (f"{self.beside}language", where.language),
+            (f"{self.beside}language", where.lang),
             ("source_path", where.source_path),
             ("id", where.document_id),
         )

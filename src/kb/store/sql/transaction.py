@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from kb.api.rights import Caller
+from kb.store.protocol import Keys
 from kb.store.row_mapping import Execute
 from kb.store.rows import Counts, Filter, Retention
 from kb.store.sql.audit import Audit
@@ -29,6 +30,9 @@ class Transaction(ABC):
         jobs: its queue.
         retention: the limits of the history, the bin and the audit log.
     """
+
+    keys: Keys | None = None
+    """The keys, if they are in the database."""
 
     def __init__(
         self, execute: Execute, statements: Statements, documents: Documents, jobs: Jobs, retention: Retention

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from kb.api.fields import Sort
+from kb.api.limits import ID_DIGITS
 from kb.api.tag_tree import stem
 from kb.lexical.segmentation import as_phrase
 from kb.store.row_mapping import Execute, stored
@@ -51,8 +52,6 @@ QUOTED = str.maketrans({'"': '""', "\0": " "})
 # The name of a document's file without its folders, or its title if it has no file name.
 NAME = "folded_name(source_path, title, part_of IS NOT NULL)"
 SENT_AS = "source_path IS NULL AND folded_name(uploaded_as, '', 0)"
-
-ID_DIGITS = 18
 
 FEW = 8
 

@@ -1,21 +1,58 @@
-"""Read a database file without an engine."""
+"""The backend of database files; see `kb.store.backend`."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
 from kb.api.errors import StoreError
-from kb.store.rows import Retention
+from kb.api.stores import SETTING
+from kb.filesystem import is_exposed, make_folder
+from kb.settings import Settings
+from kb.store.engine_lock import database_lock, sole_user
+from kb.store.rows import Retention, VectorSpace
 from kb.store.sqlite.connection import connect, write_transaction
 from kb.store.sqlite.schema import SCHEMA_VERSION
-from kb.store.sqlite.store import SqliteTransaction
+from kb.store.sqlite.store import SqliteStore, SqliteTransaction
 from kb.store.sqlite.upgrade_reindex import is_due, next_changes, write_changes
+from kb.store.sqlite.upkeep import Upkeep
 from kb.store.sqlite.vector_space import read_space
 from kb.store.sqlite.vectors import Vectors
+
+logger = logging.getLogger(__name__)
+
+START_SECONDS = 3
+"""The longest start of everything else on a suitable machine."""
+
+
+@contextmanager
+def opened(settings: Settings, space: VectorSpace, read_url: str | None = None) -> Iterator[SqliteStore]:
+    path, words_limit = settings.database_path, settings.words_memory_mb << 20
+    make_folder(path.parent, SETTING)
+    if path.exists() and is_exposed(path):
+        logger.warning("other accounts can read the database; run 'chmod go= %s %s-wal %s-shm'", path, path, path)
+    with (
+        sole_user(database_lock(path)),
+        closing(SqliteStore(path, space, words_limit, retention=Retention.of(settings))) as store,
+        Upkeep(store, delay=START_SECONDS),
+    ):
+        yield store
+
+
+def opened_alone(settings: Settings, space: VectorSpace) -> AbstractContextManager[SqliteStore]:
+    return closing(SqliteStore(settings.database_path, space))
+
+
+def space_in_use(settings: Settings) -> VectorSpace | None:
+    file, flags = str(settings.database_path), apsw.SQLITE_OPEN_READWRITE
+    with suppress(apsw.Error), closing(apsw.Connection(file, flags=flags)) as connection:
+        if connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
+            return read_space(connection)
+    return None
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -87,14 +87,6 @@ def recorded_space(path: Path) -> VectorSpace:
             return read_space(connection)
     except (apsw.Error, ValueError) as error:
         raise StoreError(f"kb cannot read the database {path}: {error}.") from error
-
-
-def space_in_use(path: Path) -> VectorSpace | None:
-    """Return the space of the vectors in a database file; None if it has no vectors or cannot be read."""
-    with suppress(apsw.Error), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
-        if connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
-            return read_space(connection)
-    return None
 
 
 def record_space(connection: apsw.Connection, space: VectorSpace) -> None:

@@ -1,0 +1,119 @@
+"""Show synced folders and their last rounds, and sync them now."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import socket
+from collections.abc import Mapping
+from http import HTTPStatus
+from pathlib import PureWindowsPath
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kb.api.errors import Forbidden, Invalid, KbError
+from kb.asgi.subapps import WatchFolder
+from kb_web.document_html import Row, plain
+from kb_web.pages import redirect, render
+from kb_web.sessions import Notice, Visit
+
+MAX_PATH: Final = 500
+FIELDS: Final = ("path", "name", "delete")
+"""The fields of the form that watches a folder."""
+
+
+async def folders(request: Request, visit: Visit) -> Response:
+    """List the watched folders, and the folders that were synced by a command; a form watches another folder."""
+    if request.method != "POST":
+        return await show(request, visit)
+    form = await visit.form(request)
+    sent = {name: str(form.get(name, "")).strip() for name in FIELDS}
+    try:
+        await require_all_rights(visit)
+        outcome = await watch_folder(request, sent)
+    except KbError as error:
+        return await show(request, visit, error.status, wrong=error.detail, sent=sent)
+    visit.leave_notice(Notice(plain(outcome, MAX_PATH)))
+    return redirect(visit, "folders")
+
+
+async def show(
+    request: Request, visit: Visit, status: int = HTTPStatus.OK, wrong: str = "", sent: Row | None = None
+) -> Response:
+    rows = list(map(folder_row, (await visit.engine.folders())["folders"]))
+    watched = [row for row in rows if row["watch"]]
+    may_watch = visit.right == "admin" and request.app.state.watch_folder and not await is_open_to_others(visit)
+    return render(
+        request,
+        "folders.html",
+        status,
+        watched=watched,
+        others=[row for row in rows if not row["watch"]],
+        is_busy=any(map(is_busy, watched)),
+        may_watch=may_watch,
+        host=socket.gethostname(),
+        wrong=wrong,
+        sent=sent or dict.fromkeys(FIELDS, ""),
+    )
+
+
+async def require_all_rights(visit: Visit) -> None:
+    """Refuse strangers and limited keys: kb reads a watched folder with the rights of its own account.
+
+    Raises:
+        Forbidden: the key does not have all rights, or other machines can connect without a key.
+    """
+    own = await visit.engine.own_rights()
+    if own["right"] != "admin" or own["tags"] or own["path"]:
+        raise Forbidden
+    if await is_open_to_others(visit):
+        raise Forbidden("Other machines can connect without a key. Make a key first, or run 'kb watch add'.")
+
+
+async def is_open_to_others(visit: Visit) -> bool:
+    """Return whether other machines may connect without a key."""
+    state = await visit.engine.settings()
+    return bool(state["reachable"] and not state["keyed"])
+
+
+async def watch_folder(request: Request, sent: Mapping[str, str]) -> str:
+    """Watch a folder of this machine, and return the outcome in words.
+
+    Raises:
+        Invalid: kb cannot watch it.
+    """
+    watch: WatchFolder | None = request.app.state.watch_folder
+    if watch is None:
+        raise Invalid("This kb cannot watch folders. Run 'kb watch add' on the machine of the folder.")
+    if not sent["path"].startswith(("/", "~")) and not PureWindowsPath(sent["path"]).drive:
+        raise Invalid("Enter the whole path of the folder, such as ~/Documents/vault or /home/ada/vault.")
+    return await asyncio.to_thread(watch, sent["path"], name=sent["name"], delete=bool(sent["delete"]))
+
+
+def folder_row(folder: Row) -> Row:
+    """Return a folder with printable names, and the command that confirms deletions."""
+    name = folder["prefix"].rstrip("/") or "/"
+    confirm = plain(shlex.join(["kb", "watch", "now", name, "--yes"]), MAX_PATH)
+    shown = {key: plain(folder[key], MAX_PATH) for key in ("path", "host")}
+    return folder | shown | {"name": plain(name, MAX_PATH), "confirm": confirm}
+
+
+def is_busy(row: Row) -> bool:
+    """Return whether a folder is syncing, or will soon."""
+    watch = row["watch"]
+    return watch["state"] == "syncing" or bool(watch["asked_at"] and watch["state"] != "stopped")
+
+
+async def sync_folder(request: Request, visit: Visit) -> Response:
+    await visit.form(request)
+    await visit.engine.sync_now(request.path_params["watch_id"])
+    return redirect(visit, "folders")
+
+
+async def stop_folder(request: Request, visit: Visit) -> Response:
+    await visit.form(request)
+    stopped = await visit.engine.stop_watching(request.path_params["watch_id"])
+    visit.leave_notice(Notice(f"kb no longer watches {stopped['path']}. Its documents stay."))
+    return redirect(visit, "folders")

@@ -1,0 +1,167 @@
+"""Write and edit notes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any, Final
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from kb.api.errors import Changed, Invalid, KbError, NotANote, NotFound
+from kb.asgi.body_limits import MAX_FIELD
+from kb.asgi.security_headers import PAGE_HEADERS
+from kb_web.document_html import Row
+from kb_web.documents import number_in, split_tags
+from kb_web.forms import BYTES_OF_CHARACTER
+from kb_web.markdown_html import rendered
+from kb_web.pages import redirect, render
+from kb_web.sessions import Notice, Visit
+from kb_web.surroundings import surroundings_of_text
+
+WAIT_SECONDS = 20
+PREVIEWED: Final = 200_000
+"""The number of characters of a note that the preview shows."""
+
+DELETED: Final = (
+    "Someone deleted this note while you were writing. "
+    "Save your text as a new note, or restore the old note from the bin."
+)
+HASH: Final = re.compile("[0-9a-f]{64}")
+
+Draft = dict[str, str]
+"""The contents of a note form: title, text and tags."""
+
+NOTHING: Final[Draft] = {"title": "", "tags": ""}
+
+
+async def new(request: Request, visit: Visit) -> Response:
+    if request.method != "POST":
+        await visit.require_writing()
+        params = request.query_params
+        text = "\n\n".join(filter(None, (params.get("text"), params.get("url"))))
+        return _form(request, {"title": params.get("title", ""), "text": text, "tags": params.get("tags", "")})
+    form = await note_form(request, visit)
+    draft = sent(form)
+    try:
+        note: dict[str, Any] = {name: value for name, value in draft.items() if name != "tags" and value}
+        job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]), inline_tags=True)
+        if job["document_id"] is None:  # a note with pictures, which become a file
+            job |= await visit.engine.job(job["job_id"], wait=WAIT_SECONDS)
+        if job["status"] == "failed":
+            raise Invalid(f"The note was not saved: {job['error']}")
+    except KbError as error:
+        return _form(request, draft, error=error)
+    if notice := _known_notice(job):
+        visit.leave_notice(notice)
+    saved = f"d/{job['document_id']}" if job["document_id"] else "jobs"
+    return redirect(visit, f"{saved}?saved=new")
+
+
+def _known_notice(answer: Row) -> Notice | None:
+    """Return a notice if kb already had the text of a new note, or has similar notes."""
+    links = tuple((f"d/{note['document_id']}", note["title"]) for note in answer.get("alike", ()))
+    known = "kb already had this text." if answer["existed"] else ""
+    similar = "Similar notes:" if links else ""
+    text = " ".join(filter(None, (known, similar)))
+    return Notice(text, links=links) if text else None
+
+
+async def edit(request: Request, visit: Visit) -> Response:
+    """Edit a note; show a conflict if it has changed since."""
+    note_id = request.path_params["id"]
+    if request.method != "POST":
+        await visit.require_writing()
+        note = await note_with(visit, note_id)
+        return _form(request, as_draft(note), as_draft(note), note_id, note["content_hash"])
+    form = await note_form(request, visit)
+    mine, base = sent(form), str(form.get("content_hash", ""))
+    try:
+        note = await note_with(visit, note_id)
+    except (NotFound, NotANote):
+        return _form(request, mine, error=NotFound(DELETED))
+    shown = sent(form, "shown_") if "shown_tags" in form else as_draft(note)
+    try:
+        if not HASH.fullmatch(base):  # the form does not name the text that it changes
+            raise Changed
+        await visit.engine.update_note(note_id, mine["text"], if_match=base, inline_tags=True, **changes(mine, shown))
+    except Changed:
+        note = await visit.engine.document(note_id)
+        theirs = as_draft(note)
+        mine |= merged(mine, shown, theirs)
+        fields = {"mine": mine, "theirs": theirs, "id": note_id, "content_hash": note["content_hash"]}
+        return render(request, "conflict.html", 412, **fields)
+    except KbError as error:
+        return _form(request, mine, shown, note_id, base, error)
+    return redirect(visit, f"d/{note_id}?saved={note_id}")
+
+
+async def note_with(visit: Visit, note_id: int) -> Row:
+    """Return a note. Raises `NotFound`, and `NotANote` for another document."""
+    note = await visit.engine.document(note_id)
+    if note["doc_type"] != "note":
+        raise NotANote
+    return note
+
+
+async def preview(request: Request, visit: Visit) -> Response:
+    form = await note_form(request, visit)
+    text = str(form.get("text", "")).replace("\r\n", "\n")[:PREVIEWED]
+    about = await surroundings_of_text(visit, text, number_in(str(form.get("id", ""))))
+    html = await asyncio.to_thread(rendered, text, about)
+    return HTMLResponse(str(html), headers=PAGE_HEADERS)
+
+
+async def note_form(request: Request, visit: Visit) -> FormData:
+    """Return a form with a size limit that fits a note. Raises the same errors as `Visit.form`."""
+    return await visit.form(
+        request, field=max(MAX_FIELD, BYTES_OF_CHARACTER * request.app.state.settings.max_note_chars)
+    )
+
+
+def sent(form: FormData, prefix: str = "") -> Draft:
+    """Return the submitted fields with normalized line ends."""
+    return {name: str(form.get(prefix + name, "")).replace("\r\n", "\n") for name in ("title", "text", "tags")}
+
+
+def changes(mine: Draft, shown: Draft) -> dict[str, Any]:
+    """Return the changes of title and tags between a form and the values it first showed."""
+    tags, former = split_tags(mine["tags"]), split_tags(shown["tags"])
+    return {
+        "title": mine["title"] if mine["title"] not in ("", shown["title"]) else None,
+        "tags_add": [tag for tag in tags if tag not in former],
+        "tags_remove": [tag for tag in former if tag not in tags],
+    }
+
+
+def merged(mine: Draft, shown: Draft, theirs: Draft) -> Draft:
+    """Return the current title and tags of the note with the changes of the form applied."""
+    change = changes(mine, shown)
+    remaining = [tag for tag in split_tags(theirs["tags"]) if tag not in change["tags_remove"]]
+    tags = dict.fromkeys([*remaining, *change["tags_add"]])
+    return {"title": change["title"] or theirs["title"], "tags": ", ".join(tags)}
+
+
+def as_draft(note: Row) -> Draft:
+    """Return a note as form fields; nothing is changed, because the form saves the fields that it shows."""
+    return {
+        "title": note["title"],
+        "text": "".join(chunk["text"] for chunk in note["chunks"]),
+        "tags": ", ".join(note["tags"]),
+    }
+
+
+def _form(
+    request: Request,
+    draft: Draft,
+    shown: Draft = NOTHING,
+    note_id: int | None = None,
+    content_hash: str = "",
+    error: KbError | None = None,
+) -> Response:
+    """Return the form with a draft, and the original title and tags of the note."""
+    fields = {"draft": draft, "shown": shown, "id": note_id, "content_hash": content_hash}
+    status = error.status if error else 200
+    return render(request, "edit.html", status, wrong=error.detail if error else None, **fields)

@@ -1,0 +1,227 @@
+"""Render templates, and handle errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from functools import cache
+from hashlib import sha256
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+
+from markupsafe import Markup, escape
+from starlette.datastructures import QueryParams
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from kb.api.errors import KbError, TooManyGuesses, Unauthorized
+from kb.api.omissions import phrase
+from kb.asgi.problem import on_http_exception, on_kb_error
+from kb.asgi.security_headers import PAGE_HEADERS
+from kb_web.document_html import Row, plain
+from kb_web.sessions import Visit
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+STATIC: Final = Path(__file__).parent / "static"
+WITHIN: Final = re.compile(r"[a-z0-9][A-Za-z0-9/_-]*(\?[^\x00-\x20\\]*)?|\?[^\x00-\x20\\]*|")
+"""A page of kb, relative to the root."""
+
+THEME: Final = "kb_theme"
+"""The cookie with the theme that was chosen for a browser."""
+
+THEMES: Final = ("light", "dark")
+LANGUAGE_CODE: Final = re.compile("[a-z]{2}")
+TYPE_NAMES: Final = {
+    "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "enex": "Evernote",
+    "epub": "E-book", "html": "Web page", "ics": "Calendar", "image": "Picture", "json": "JSON", "markdown": "Markdown",
+    "mbox": "Mailbox", "mht": "Saved web page", "msg": "Mail (Outlook)", "note": "Note", "notebook": "Notebook",
+    "odp": "Slides (ODF)", "ods": "Spreadsheet (ODF)", "odt": "Text (ODF)", "pdf": "PDF", "pptx": "PowerPoint",
+    "rtf": "RTF", "text": "Text", "tnef": "Mail (winmail.dat)", "vcf": "Contacts", "xls": "Excel (XLS)",
+    "xlsx": "Excel", "xml": "XML",
+}  # fmt: skip
+TITLES: Final = {
+    403: "Not allowed",
+    404: "Not found",
+    405: "Not allowed",
+    409: "Not possible now",
+    410: "No longer available",
+    413: "Too large",
+    415: "Invalid request",
+    421: "Host name not allowed",
+    422: "Invalid request",
+    503: "Not available now",
+    507: "Disk full",
+}
+"""Titles of error pages by status; the other statuses have clear names of their own."""
+
+
+@cache
+def assets() -> str:
+    """Return a hash of the stylesheet and scripts, which browsers cache forever."""
+    files = sorted(STATIC.iterdir())
+    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+
+
+def render(request: Request, template: str, status_code: int = 200, **context: object) -> Response:
+    """Render a template as a page."""
+    visit: Visit = request.state.visit
+    is_fragment = "x-kb-fragment" in request.headers
+    about = {
+        "root": visit.root,
+        "token": visit.token,
+        "theme": chosen if (chosen := request.cookies.get(THEME)) in THEMES else "",
+        "is_signed_in": visit.session is not None,
+        "right": visit.right,
+        "may_write": visit.right != "read",
+        "may_manage": visit.right == "admin",
+        "here": request.url.path,
+        "back_to": request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else ""),
+        "seen": f"{visit.began:.3f}",
+        "is_fragment": is_fragment,
+        "notice": None if is_fragment else visit.take_notice(),
+    }
+    text = templates().get_template(template).render(about | context)
+    return HTMLResponse(text, status_code, PAGE_HEADERS)
+
+
+@cache
+def templates() -> Environment:
+    """Return the templates, loaded on first use."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("kb_web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    filters = (moment, own_date, broken, size, kind, count, plain, milliseconds, line_path)
+    environment.filters |= {function.__name__: function for function in filters} | {"when": when, "omitted": phrase}
+    environment.globals |= {"assets": assets(), "types": TYPE_NAMES}
+    return environment
+
+
+def later_page(page: Row, *parameters: tuple[str, str]) -> str | None:
+    """Return the URL of the next page of a list, with its other parameters; None at the end."""
+    return page["next_cursor"] and "?" + urlencode([*parameters, ("cursor", page["next_cursor"])])
+
+
+def redirect(visit: Visit, place: str) -> Response:
+    return RedirectResponse(visit.root + place, HTTPStatus.SEE_OTHER, PAGE_HEADERS)
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    """Handle an exception: return a page for browsers, a problem response for programs."""
+    if "text/html" not in request.headers.get("accept", ""):
+        if isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND:
+            error = HTTPException(404, f"Nothing is served at {request.url.path}.")
+        return await (on_kb_error if isinstance(error, KbError) else on_http_exception)(request, error)
+    visit: Visit = request.app.state.visits.of(request)
+    request.state.visit = visit
+    if isinstance(error, Unauthorized):
+        response = await sign_in_first(request, visit)
+    else:
+        status, title, detail = described(error)
+        response = render(request, "error.html", status, title=title, detail=detail, status=status)
+    visit.send_cookie(response)
+    return response
+
+
+async def sign_in_first(request: Request, visit: Visit) -> Response:
+    """Ask for the key, and then return to the requested page."""
+    if request.method == "POST":
+        return redirect(visit, "sign-in")
+    place = request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else "")
+    return render(request, "sign_in.html", HTTPStatus.UNAUTHORIZED, place=place, wrong=None)
+
+
+def described(error: Exception) -> tuple[int, str, str]:
+    """Return the status, title and description of an error."""
+    if isinstance(error, HTTPException):
+        if error.status_code == HTTPStatus.NOT_FOUND:
+            return 404, "Page not found", "Check the address. The page may also have been removed."
+        return error.status_code, title_of(error.status_code), str(error.detail)
+    if not isinstance(error, KbError):
+        return 500, "Something went wrong", "The engine could not answer this request. Its log shows the cause."
+    title = "Too many wrong keys" if isinstance(error, TooManyGuesses) else title_of(error.status)
+    return error.status, title, error.detail
+
+
+def title_of(status: int) -> str:
+    return TITLES.get(status) or HTTPStatus(status).phrase
+
+
+def when(text: str | None, now: datetime | None = None) -> str:
+    """Return the age of a time in words, or its date."""
+    if not text:
+        return ""
+    then, now = datetime.fromisoformat(text), now or datetime.now(UTC)
+    minutes = int((now - then).total_seconds() // 60)
+    if minutes < 1:
+        return "just now"
+    for unit, length, most in (("minute", 1, 60), ("hour", 60, 24 * 60), ("day", 24 * 60, 7 * 24 * 60)):
+        if minutes < most:
+            number = minutes // length
+            return f"{number} {unit}{'s' * (number > 1)} ago"
+    return f"{then.day} {then:%b %Y}"
+
+
+def own_date(text: str) -> str:
+    """Return the date of a document in words: `27 Feb 2023`, `Feb 2023` or `2023`."""
+    if not re.fullmatch(r"\d{4}(-\d\d(-\d\d.*)?)?", text):
+        return plain(text, 40)
+    try:
+        day = date.fromisoformat(f"{text}-01-01"[:10] if len(text) <= len("2023-02") else text[:10])
+    except ValueError:
+        return plain(text, 40)
+    return f"{day.day} {day:%b %Y}" if len(text) > len("2023-02") else f"{day:%b %Y}" if "-" in text else text
+
+
+def broken(path: str) -> Markup:
+    """Return a path that can break after slashes and underscores."""
+    return Markup("<wbr>").join(map(escape, re.split("(?<=[/_])", path)))
+
+
+def moment(text: str | None) -> str:
+    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC" if text else ""
+
+
+def size(number: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"
+
+
+def language_asked(params: QueryParams) -> str:
+    """Return the requested language; empty if the code is invalid."""
+    code = params.get("lang", "").lower()
+    return code if LANGUAGE_CODE.fullmatch(code) else ""
+
+
+def kind(doc_type: str) -> str:
+    return TYPE_NAMES.get(doc_type, doc_type)
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def milliseconds(number: float) -> str:
+    return f"{number / 1000:.1f} s" if number >= 1000 else f"{number:.0f} ms" if number >= 10 else f"{number:.1f} ms"
+
+
+def line_path(values: Sequence[float | None], width: float, most: float, height: int) -> str:
+    """Return an SVG path through evenly spaced values, with gaps at missing values."""
+    step, parts = width / max(1, len(values)), []
+    for index, (before, value, after) in enumerate(zip([None, *values], values, [*values[1:], None], strict=False)):
+        if value is None:
+            continue
+        x, y = round((index + 0.5) * step, 1), round(height - 6 - value / most * (height - 26), 1)
+        is_alone = before is None and after is None
+        parts.append(f"M{x} {y}m-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0" if is_alone else f"{'ML'[before is not None]}{x} {y}")
+    return "".join(parts)

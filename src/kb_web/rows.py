@@ -1,0 +1,45 @@
+"""Documents and jobs as rows of lists, with their facts in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kb.api.job_errors import remedy_for
+from kb.api.rights import OF_JOB
+from kb_web.document_html import Row, plain
+
+SLIDES: Final = ("pptx", "odp")
+"""Types of documents whose pages are slides."""
+
+INSIDE: Final = re.compile(rf"{OF_JOB}\d+#")
+"""The start of the path of an attachment whose message has no path."""
+
+
+def document_row(document: Row) -> Row:
+    return {
+        **document,
+        "title": plain(document["title"], 200) or "Untitled",
+        "path": display_path(document),
+        "source": plain(document.get("source") or "", 200),
+        "replaced_by": document.get("replaced_by"),
+        "when": document["updated_at"] or document["created_at"],
+    }
+
+
+def job_row(job: Row) -> Row:
+    name = job["filename"] or job["title"] or ("Note" if job["kind"] == "note" else "File")
+    remedy = remedy_for(job["error"]) if job["status"] == "failed" else None
+    return {**job, "name": plain(name, 200), "path": display_path(job), "remedy": remedy}
+
+
+def display_path(row: Row) -> str:
+    """Return a path to display; an attachment of a file without a path is shown by its name only."""
+    return plain(INSIDE.sub("", row["source_path"] or ""), 200)
+
+
+def place(where: Mapping[str, Any], doc_type: str = "") -> str:
+    page = [f"{'slide' if doc_type in SLIDES else 'page'} {where['page']}"] if where["page"] else []
+    heading = [" › ".join(plain(heading, 80) for heading in where["heading"][-2:])] if where["heading"] else []
+    return " · ".join(page + heading) or f"line {where['line_start']}"

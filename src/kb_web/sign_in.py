@@ -1,0 +1,63 @@
+"""Sign in and out, and describe the web interface to browsers and systems."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kb.api.errors import TooManyGuesses, Unauthorized
+from kb.asgi.hosts import outer_address
+from kb_web.pages import STATIC, WITHIN, redirect, render
+from kb_web.sessions import Visit
+
+
+async def sign_in(request: Request, visit: Visit) -> Response:
+    if request.method != "POST":
+        return render(request, "sign_in.html", place="", wrong=None)
+    form = await visit.open_form(request)
+    key, place = str(form.get("key", "")).strip(), str(form.get("place", ""))
+    place = place if WITHIN.fullmatch(place) else ""
+    try:
+        rights = await visit.engine_with(key if key.isascii() and key.isprintable() else "?").own_rights()
+    except Unauthorized:
+        wrong = "This key is not valid here. Check it and try again."
+    except TooManyGuesses as error:
+        wrong = error.detail
+    else:
+        visit.sign_in(key, rights["right"])
+        return redirect(visit, place)
+    return render(request, "sign_in.html", HTTPStatus.UNAUTHORIZED, place=place, wrong=wrong)
+
+
+async def sign_out(request: Request, visit: Visit) -> Response:
+    await visit.open_form(request)
+    visit.sign_out()
+    return redirect(visit, "sign-in")
+
+
+async def open_link(request: Request, visit: Visit) -> Response:
+    """Follow a link such as web+kb:42 or web+kb:words."""
+    target = request.query_params.get("u", "").partition(":")[2].strip("/")
+    document = re.fullmatch(r"(?:d/)?(\d{1,18})", target)
+    return redirect(visit, f"d/{document[1]}" if document else f"?q={quote(target)}")
+
+
+async def manifest(_: Request, __: Visit) -> Response:
+    """Return the manifest that lets a system install the web interface as an app."""
+    return Response((STATIC / "manifest.json").read_bytes(), media_type="application/manifest+json")
+
+
+async def opensearch(request: Request, _: Visit) -> Response:
+    """Return the description that lets a browser search kb from the address bar."""
+    address = quote(outer_address(request), safe=":/[]")
+    text = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">'
+        "<ShortName>kb</ShortName><Description>Search the knowledge base</Description>"
+        f'<Url type="text/html" template="{address}/?q={{searchTerms}}"/></OpenSearchDescription>'
+    )
+    return Response(text, media_type="application/opensearchdescription+xml")
