@@ -10,8 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 
-from kb_cli.evaluation.questions import read_questions
-from kb_cli.evaluation.run import PASSAGES, ask
+from kb_cli.evaluation import PASSAGES, ask, read_questions
 
 from bench.collection import DATA
 from bench.origin import ROOT, Record
