@@ -10,12 +10,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 
-from kb_cli.evaluation import PASSAGES, ask, read_questions
-
 from bench.collection import DATA
 from bench.origin import ROOT, Record
 from bench.serving import serving
 from kb.client.client import EngineClient
+from kb_cli.evaluation import PASSAGES, ask, read_questions
 
 
 async def measure(url: str) -> dict[str, int]:
