@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Command = tuple[list[str], dict[str, str]]
     """A command and its settings."""
 
-WRITERS: Final = ("src/kb/store", "src/kb/lexical", "src/kb/vectors", "bench/corpus.py")
+WRITERS: Final = ("src/kb/store", "src/kb/lexical", "src/kb/vectors", "src/kb/index", "bench/corpus.py")
 """The sources of a filled database."""
 
 CONVERTERS: Final = ("src/kb/embed",)

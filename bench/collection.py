@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kb.lexical.function_words import STOP_WORDS
+from kb.index.words.function_words import STOP_WORDS
 from kb_cli.evaluation import Question
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from bench.databases import STORES
 from bench.origin import Record
 from bench.scale import by_size, table
 from bench.serving import open_model
+from kb.index.vectors.scores import ScoredChunks
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.service import CANDIDATES, best_passages
@@ -32,7 +33,6 @@ from kb.store.default_space import DEFAULT_SPACE
 from kb.store.open import open_store
 from kb.store.rows import Filter
 from kb.telemetry.instruments import Instruments
-from kb.vectors.scores import ScoredChunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kb.lexical import bm25, index
+from kb.index.words import bm25, index
 from kb.search import fusion, query, retrieve
 from kb.store.sqlite import context, full_text_cache
 

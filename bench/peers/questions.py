@@ -25,7 +25,7 @@ from bench.peers import basic_memory, kb, server_memory
 from bench.peers.__main__ import parse
 from bench.peers.embeddings import embeddings_served
 from bench.tokens import count
-from kb.lexical.function_words import STOP_WORDS
+from kb.index.words.function_words import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

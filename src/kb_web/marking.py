@@ -12,7 +12,7 @@ _UNSPACED: Final = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u31ff\u3400-\u9fff"
     r"\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
-"""Letters and marks of scripts without spaces, and of Korean, as in `kb.lexical.segmentation`."""
+"""Letters and marks of scripts without spaces, and of Korean, as in `kb.index.words.segmentation`."""
 
 
 def matched(text: str, ranges: Iterable[Sequence[int]]) -> set[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kb.lexical.stems import stemmed
+from kb.index.words.stems import stemmed
 from kb.store.postgres.store import PostgresTransaction
 from kb.store.rows import ChunkPosition, Content, Filter, NewChunk
 from tests.support import stores

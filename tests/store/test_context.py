@@ -9,13 +9,13 @@ import apsw
 import numpy as np
 import pytest
 
+from kb.index.vectors.neighbours import NOBODY, windows
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.search.service import best_passages
 from kb.store.rows import ChunkPosition, Content, Filter, NewChunk
 from kb.store.sqlite.context import ContextReader
 from kb.telemetry.instruments import Instruments
-from kb.vectors.neighbours import NOBODY, windows
 from tests.support.stores import Database
 
 DIMENSIONS = 384

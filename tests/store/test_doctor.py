@@ -12,13 +12,13 @@ import pytest
 
 from kb.api.errors import StoreError
 from kb.documents.save import save
+from kb.index.vectors.coded_index import CodedIndex
 from kb.ingest.draft import draft_note, embed_draft
 from kb.repair import doctor
 from kb.repair.doctor import check_data, is_well, repair, repair_files
 from kb.settings import Settings
 from kb.store.rows import NOBODY, Filter, NewJob
 from kb.store.sqlite.store import SqliteStore
-from kb.vectors.coded_index import CodedIndex
 from tests.support.eventually import eventually
 from tests.support.rare_cases import mostly_rare
 from tests.support.spaces import space

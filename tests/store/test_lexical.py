@@ -16,16 +16,16 @@ import pytest
 
 from kb import compaction
 from kb.api.errors import StoreError
-from kb.lexical import index, snapshot
-from kb.lexical.index import KEPT_SNAPSHOTS
-from kb.lexical.matches import Matches
-from kb.lexical.postings import Postings
+from kb.index.vectors.scores import ScoredChunks
+from kb.index.words import index, snapshot
+from kb.index.words.index import KEPT_SNAPSHOTS
+from kb.index.words.matches import Matches
+from kb.index.words.postings import Postings
 from kb.store.rows import ChunkPosition, Content, Filter, NewChunk
 from kb.store.sqlite.full_text_cache import read_snapshot
 from kb.store.sqlite.index import MemoryLeg, TableLeg, admitted_chunk_ids
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.upkeep import Upkeep
-from kb.vectors.scores import ScoredChunks
 from tests.support.eventually import eventually
 from tests.support.spaces import space
 

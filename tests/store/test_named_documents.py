@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from kb.api.rights import Limit
-from kb.lexical.document_names import folded_name, folded_names
+from kb.index.words.document_names import folded_name, folded_names
 from kb.search.name_match import KEPT_LETTERS
 from kb.store.analyzer import FtsTokenizer
 from kb.store.rows import Filter

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kb.api.errors import DiskFull
-from kb.lexical.stems import stemmed
+from kb.index.words.stems import stemmed
 from kb.store.rows import ChunkPosition, Filter, NewChunk
 from kb.store.sqlite import upgrade_reindex
 from kb.store.sqlite.full_text_cache import read_snapshot

@@ -16,6 +16,8 @@ import pytest
 import sqlite_vec
 from hypothesis import settings
 
+from kb.index.vectors.coded_index import CodedIndex
+from kb.index.vectors.scores import ScoredChunks
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
 from kb.search.retrieve import Retriever
@@ -28,8 +30,6 @@ from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.vector_codes import read_codes, read_quantizer
 from kb.store.sqlite.vector_reader import SqliteVectorReader
 from kb.telemetry.instruments import Instruments
-from kb.vectors.coded_index import CodedIndex
-from kb.vectors.scores import ScoredChunks
 from tests.store.test_in_step import DocumentsInFile
 from tests.support.eventually import eventually
 from tests.support.examples import examples

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kb.lexical.links import BY_ALIAS, BY_NAME, MOST, Candidate, Resolver, folder_of, line_at, links_in, names_of
+from kb.index.words.links import BY_ALIAS, BY_NAME, MOST, Candidate, Resolver, folder_of, line_at, links_in, names_of
 from tests.support.rare_cases import mostly_rare
 
 VAULT = "/home/ada/vault/"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.api.errors import Invalid
-from kb.lexical.edit_distance import alphabet, distance, edits, may_be_near, plain
+from kb.index.words.edit_distance import alphabet, distance, edits, may_be_near, plain
 from kb.search.numbers import other_spellings
 from kb.search.query import MAX_CONDITIONS, MAX_PARTS, MAX_TERMS, Query, compounds, tokenize
 from kb.store.rows import Filter

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.formats.readers.markdown import read
-from kb.lexical.document_names import file_ending, file_stem, folder_names
-from kb.lexical.query_word_groups import alternatives
+from kb.index.vectors.scores import ScoredChunks
+from kb.index.words.document_names import file_ending, file_stem, folder_names
+from kb.index.words.query_word_groups import alternatives
 from kb.markdown.front_matter import front_matter
 from kb.markdown.tags import tags_in
 from kb.search.apostrophes import apart, is_contraction
@@ -25,7 +26,6 @@ from kb.search.query import MAX_TERMS, Query, keywords
 from kb.store.analyzer import Analyzer, FtsTokenizer
 from kb.store.rows import Filter
 from kb.store.sqlite.index import match_expression
-from kb.vectors.scores import ScoredChunks
 
 NAN = float("nan")
 

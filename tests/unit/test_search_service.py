@@ -15,13 +15,13 @@ from kb.api.errors import ModelChanged
 from kb.core import MAX_SEARCHES
 from kb.embed.artifact import load_model
 from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.index.words.document_names import file_stem, parse_aliases, telling, tokens_of_names, with_aliases
+from kb.index.words.language import guessed
+from kb.index.words.segmentation import aligned
+from kb.index.words.stems import stems_in
+from kb.index.words.word_variants import variants_in
 from kb.ingest.active_model import ActiveModel
 from kb.ingest.draft import draft_note, embed_draft
-from kb.lexical.document_names import file_stem, parse_aliases, telling, tokens_of_names, with_aliases
-from kb.lexical.language import guessed
-from kb.lexical.segmentation import aligned
-from kb.lexical.stems import stems_in
-from kb.lexical.word_variants import variants_in
 from kb.search.name_match import WHOLE, likeness, sought, unreadable
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor

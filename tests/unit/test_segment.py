@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.lexical.emoji import emojis, written
-from kb.lexical.index import MOST_ADDED, TermFilter
-from kb.lexical.segmentation import aligned, as_phrase, folded, parts, places, segmented, varied
+from kb.index.words.emoji import emojis, written
+from kb.index.words.index import MOST_ADDED, TermFilter
+from kb.index.words.segmentation import aligned, as_phrase, folded, parts, places, segmented, varied
 from kb.search.highlights import Highlighter
 from kb.search.query import Query
 from kb.store.analyzer import Analyzer, FtsTokenizer

@@ -11,12 +11,12 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.vectors.coded_index import CodedIndex, StoredIndex, VectorCache
-from kb.vectors.flat_index import FlatIndex
-from kb.vectors.projection import project
-from kb.vectors.quantize import Quantizer
-from kb.vectors.scores import ScoredChunks
-from kb.vectors.shared_rows import Rows
+from kb.index.vectors.coded_index import CodedIndex, StoredIndex, VectorCache
+from kb.index.vectors.flat_index import FlatIndex
+from kb.index.vectors.projection import project
+from kb.index.vectors.quantize import Quantizer
+from kb.index.vectors.scores import ScoredChunks
+from kb.index.vectors.shared_rows import Rows
 from tests.support.models import embed_file
 from tests.support.rare_cases import mostly_rare
 

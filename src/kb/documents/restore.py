@@ -11,8 +11,8 @@ from kb.documents.lookup import existing_document, existing_version, missing_doc
 from kb.documents.originals import Originals
 from kb.documents.preconditions import check_match
 from kb.documents.replacement import drop_taken_link
+from kb.index.words.language import guessed
 from kb.ingest.draft import NO_VECTORS, body_hash_of
-from kb.lexical.language import guessed
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import (
     NOBODY,

@@ -37,8 +37,8 @@ from kb.exchange.export_lines import (
 )
 from kb.exchange.export_rows import KEYS, PLAIN, VECTORS
 from kb.filesystem import open_regular
+from kb.index.words.language import guessed
 from kb.ingest.draft import body_hash_of
-from kb.lexical.language import guessed
 from kb.store.rows import NOBODY, Author, Content, Document, NewChunk, content_fields
 from kb.store.sqlite.import_rows import FormerVersion
 

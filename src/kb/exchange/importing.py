@@ -24,9 +24,9 @@ from kb.exchange.export_lines import ChunkLine, DocumentLine, VersionLine
 from kb.exchange.export_rows import KEYS, PLAIN, VECTORS, exported_lines, exported_vectors, keys_of
 from kb.exchange.import_merge import merge_export
 from kb.filesystem import make_folder
+from kb.index.words.language import guessed
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import body_hash_of
-from kb.lexical.language import guessed
 from kb.repair.named_model import open_named_model
 from kb.running_engine import lock_path
 from kb.settings import Settings

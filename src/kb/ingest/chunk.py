@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kb.embed.protocol import Tokenizer
 from kb.formats.text.extracted import Extracted, Section
-from kb.lexical.document_names import HEADING_MARK
+from kb.index.words.document_names import HEADING_MARK
 from kb.store.rows import Chunk, ChunkPosition, NewChunk
 
 CHUNK_TOKENS = 200

@@ -18,9 +18,9 @@ from kb.api.limits import MAX_TITLE
 from kb.api.omissions import phrase, together
 from kb.embed.protocol import Embedder
 from kb.formats.text.extracted import Attachment, Extracted
+from kb.index.words.document_names import with_aliases
+from kb.index.words.language import guessed
 from kb.ingest.chunk import CHUNK_BYTES, INDEXED_BYTES, STORED_BYTES, Chunker
-from kb.lexical.document_names import with_aliases
-from kb.lexical.language import guessed
 from kb.markdown.front_matter import fact_of, front_matter
 from kb.markdown.signs import embed_name, plain_line
 from kb.parser.sandbox import Sandbox

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.bm25 import inverse_document_frequency
-from kb.lexical.matches import Occurrences
+from kb.index.words.bm25 import inverse_document_frequency
+from kb.index.words.matches import Occurrences
 from kb.search.query import Query
 
 OccurrencesOf = Callable[[Sequence[str], NDArray[np.int64]], Sequence[Occurrences | None]]

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from kb.api.errors import KbError, Stopped
 from kb.api.rights import Limit
+from kb.index.vectors.projection import project
 from kb.store.protocol import Store, Transaction
 from kb.store.row_mapping import cursor_after
 from kb.store.rows import Filter
-from kb.vectors.projection import project
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.segmentation import LETTER_MARKS
+from kb.index.words.segmentation import LETTER_MARKS
 from kb.search.fusion import Ranking
 
 ALIKE: Final = 0.8

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.vectors.scores import NO_CONTEXT, Neighbourhood
+from kb.index.vectors.scores import NO_CONTEXT, Neighbourhood
 
 ALPHA = 0.5
 """The vectors' share of the score; anything between 0.4 and 0.6 does about as well."""

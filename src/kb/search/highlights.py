@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from kb.lexical.segmentation import is_letter
-from kb.lexical.stems import completions, stem_language
+from kb.index.words.segmentation import is_letter
+from kb.index.words.stems import completions, stem_language
 from kb.store.analyzer import Analyzer
 
 

@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.bm25 import inverse_document_frequency
-from kb.lexical.matches import Occurrences
+from kb.index.vectors.scores import EMPTY_SCORES
+from kb.index.words.bm25 import inverse_document_frequency
+from kb.index.words.matches import Occurrences
 from kb.search import numbers
 from kb.search.query import Unit
-from kb.vectors.scores import EMPTY_SCORES
 
 OccurrencesOf = Callable[[Sequence[str], NDArray[np.int64]], Sequence[Occurrences | None]]
 TextsOf = Callable[[Sequence[int]], Sequence[str]]

@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 from kb.api.search_models import UnreadableFile
 from kb.api.stream_safe import composed
 from kb.api.tag_tree import is_in_any
-from kb.lexical.document_names import file_ending, file_stem, folded, folded_name, folder_names, telling, whole_name
-from kb.lexical.edit_distance import plain
-from kb.lexical.unicode_forms import has_names
-from kb.lexical.word_variants import variants
+from kb.index.words.document_names import file_ending, file_stem, folded, folded_name, folder_names, telling, whole_name
+from kb.index.words.edit_distance import plain
+from kb.index.words.unicode_forms import has_names
+from kb.index.words.word_variants import variants
 from kb.search.query import Query, Unit
 from kb.store.analyzer import Analyzer
 from kb.store.protocol import Transaction

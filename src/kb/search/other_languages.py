@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from kb.lexical.function_words import BY_LANGUAGE
+from kb.index.words.function_words import BY_LANGUAGE
 from kb.search.query import Query, tokenize
 from kb.store.protocol import Transaction
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from kb.api.search_models import CopyOf, Explanation
-from kb.lexical.segmentation import WITH_MARKS
+from kb.index.words.segmentation import WITH_MARKS
 from kb.search.highlights import Highlighter
 from kb.store.rows import Hit
 

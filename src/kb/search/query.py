@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from kb.api.errors import Invalid
 from kb.api.stream_safe import composed
-from kb.lexical.edit_distance import LONGEST
-from kb.lexical.emoji import emojis
-from kb.lexical.function_words import FUNCTION_WORDS, STOP_WORDS
-from kb.lexical.segmentation import LETTER_MARKS, RUN, folded, has_run, is_letter, parts
-from kb.lexical.stems import stemmed
-from kb.lexical.unicode_forms import compatible
-from kb.lexical.word_variants import CAMEL, in_words, spellings
+from kb.index.words.edit_distance import LONGEST
+from kb.index.words.emoji import emojis
+from kb.index.words.function_words import FUNCTION_WORDS, STOP_WORDS
+from kb.index.words.segmentation import LETTER_MARKS, RUN, folded, has_run, is_letter, parts
+from kb.index.words.stems import stemmed
+from kb.index.words.unicode_forms import compatible
+from kb.index.words.word_variants import CAMEL, in_words, spellings
 from kb.search import numbers
 from kb.search.apostrophes import (
     WITH_APOSTROPHE,

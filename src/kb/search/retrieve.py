@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.search_models import Explanation
-from kb.lexical.emoji import written
-from kb.lexical.matches import Occurrences
-from kb.lexical.query_word_groups import alternatives
+from kb.index.vectors.scores import EMPTY_SCORES, ScoredChunks
+from kb.index.words.emoji import written
+from kb.index.words.matches import Occurrences
+from kb.index.words.query_word_groups import alternatives
 from kb.search.contained_words import ContainedWords, contained_words
 from kb.search.duplicates import Deduplicated, deduplicate
 from kb.search.explain import TermScores, explained
@@ -29,7 +30,6 @@ from kb.search.weak_results import are_near, are_wordless
 from kb.store.protocol import Index, Selection
 from kb.store.rows import Hit, Named
 from kb.telemetry.instruments import Instruments
-from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 WIDER = 8
 """The factor by which a list grows if it contains too few documents."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Final
 
-from kb.lexical.edit_distance import LONGEST
-from kb.lexical.function_words import FUNCTION_WORDS
-from kb.lexical.segmentation import folded, has_run
-from kb.lexical.speller import NEAREST
-from kb.lexical.stems import stemmed
-from kb.lexical.word_variants import in_words, spellings
+from kb.index.words.edit_distance import LONGEST
+from kb.index.words.function_words import FUNCTION_WORDS
+from kb.index.words.segmentation import folded, has_run
+from kb.index.words.speller import NEAREST
+from kb.index.words.stems import stemmed
+from kb.index.words.word_variants import in_words, spellings
 from kb.search import numbers
 from kb.search.name_match import LOOKED_AT, MOST_NAMED, is_in_name
 from kb.search.query import MAX_PARTS, Query, Unit, tokenize

@@ -10,9 +10,9 @@ from typing import Any
 import apsw
 import numpy as np
 
-from kb.lexical.segmentation import RUN, aligned, as_phrase, has_run, places, segmented, varied
-from kb.lexical.stems import stems_in
-from kb.lexical.word_variants import Variant, variants_in
+from kb.index.words.segmentation import RUN, aligned, as_phrase, has_run, places, segmented, varied
+from kb.index.words.stems import stems_in
+from kb.index.words.word_variants import Variant, variants_in
 
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 """The tokenizer of `chunks_fts`."""

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from kb.api.fields import JobStatus, ReembedState, Sort
 from kb.api.rights import Caller, Limit
-from kb.lexical.matches import Occurrences
+from kb.index.vectors.scores import Neighbourhood, ScoredChunks
+from kb.index.words.matches import Occurrences
 from kb.store.analyzer import Analyzer
 from kb.store.rows import (
     AuditEvent,
@@ -52,7 +53,6 @@ from kb.store.rows import (
     Version,
     WrittenText,
 )
-from kb.vectors.scores import Neighbourhood, ScoredChunks
 
 
 class Documents(Protocol):

@@ -19,7 +19,7 @@ from kb.api.fields import JobKind, JobStatus, ReembedState
 from kb.api.rights import Caller, Limit, Right
 from kb.clock import shown
 from kb.embed.protocol import ModelSpec
-from kb.lexical.document_names import file_stem, folded_names, parse_aliases
+from kb.index.words.document_names import file_stem, folded_names, parse_aliases
 from kb.settings import Settings
 
 

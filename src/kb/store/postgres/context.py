@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.store.postgres.full_text import FullText, SomeChunks, StoredWord
-from kb.store.postgres.statements import statements
-from kb.store.row_mapping import Execute
-from kb.store.sql.conditions import Condition, among
-from kb.vectors.neighbours import (
+from kb.index.vectors.neighbours import (
     NOBODY,
     REACH,
     SHARES,
@@ -26,7 +22,11 @@ from kb.vectors.neighbours import (
     members,
     windows,
 )
-from kb.vectors.scores import NO_CONTEXT, Neighbourhood
+from kb.index.vectors.scores import NO_CONTEXT, Neighbourhood
+from kb.store.postgres.full_text import FullText, SomeChunks, StoredWord
+from kb.store.postgres.statements import statements
+from kb.store.row_mapping import Execute
+from kb.store.sql.conditions import Condition, among
 
 if TYPE_CHECKING:
     from kb.store.postgres.vectors import VectorTable

@@ -7,7 +7,7 @@ from typing import Final
 
 from kb.api.fields import Sort
 from kb.api.tag_tree import stem
-from kb.lexical.document_names import FILE_MARK
+from kb.index.words.document_names import FILE_MARK
 from kb.store.postgres.full_text import FullText
 from kb.store.row_mapping import Execute, moment_or_first
 from kb.store.rows import Filter

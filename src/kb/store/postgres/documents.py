@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.document_names import FILE_MARK, tokens_of_names
+from kb.index.words.document_names import FILE_MARK, tokens_of_names
 from kb.store.postgres.document_query import PostgresConditions
 from kb.store.postgres.full_text import FullText, NewText
 from kb.store.postgres.statements import statements

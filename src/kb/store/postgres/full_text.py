@@ -2,7 +2,7 @@
 
 The transaction that writes chunks also writes their terms, positions and the total counts, so the counts match the
 chunks that a search sees. The database finds the best chunks. Their scores are then computed in the same way and order
-as in `kb.lexical`.
+as in `kb.index.words`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.bm25 import K1, LEAST_IDF, B, inverse_document_frequency
-from kb.lexical.index import HEADER_WEIGHT
-from kb.lexical.matches import Matches, Occurrences
-from kb.lexical.postings import Postings
-from kb.lexical.query_word_groups import alternatives
-from kb.lexical.segmentation import as_phrase
-from kb.lexical.snapshot import LexicalSnapshot
+from kb.index.vectors.scores import EMPTY_SCORES, ScoredChunks
+from kb.index.words.bm25 import K1, LEAST_IDF, B, inverse_document_frequency
+from kb.index.words.index import HEADER_WEIGHT
+from kb.index.words.matches import Matches, Occurrences
+from kb.index.words.postings import Postings
+from kb.index.words.query_word_groups import alternatives
+from kb.index.words.segmentation import as_phrase
+from kb.index.words.snapshot import LexicalSnapshot
 from kb.store.analyzer import FtsTokenizer
 from kb.store.postgres.statements import statements
 from kb.store.sql.conditions import EVERY_DOCUMENT, Condition, among
-from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 if TYPE_CHECKING:
     from kb.store.postgres.connection import Connection

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.matches import Occurrences
-from kb.lexical.speller import Speller
-from kb.lexical.stems import completed
+from kb.index.vectors.scores import EMPTY_SCORES, Neighbourhood, ScoredChunks
+from kb.index.words.matches import Occurrences
+from kb.index.words.speller import Speller
+from kb.index.words.stems import completed
 from kb.store.analyzer import Analyzer
 from kb.store.postgres.context import ContextReader
 from kb.store.postgres.document_query import PostgresConditions
@@ -22,7 +23,6 @@ from kb.store.row_mapping import Execute
 from kb.store.rows import Filter
 from kb.store.sql.conditions import among
 from kb.store.sql.index import Index
-from kb.vectors.scores import EMPTY_SCORES, Neighbourhood, ScoredChunks
 
 if TYPE_CHECKING:
     from kb.store.postgres.vectors import VectorTable

@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.index.vectors.flat_index import usable
+from kb.index.vectors.scores import EMPTY_SCORES, ScoredChunks
 from kb.store.postgres.statements import statements
 from kb.store.postgres.vector_space import TABLES
 from kb.store.row_mapping import Execute
 from kb.store.rows import VectorSpace
 from kb.store.sql.conditions import EVERY_DOCUMENT, Condition, among
-from kb.vectors.flat_index import usable
-from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 EXACT = 20_000
 """The most chunks to choose from for which kb compares every vector."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kb.lexical.segmentation import as_phrase
-from kb.lexical.snapshot import Key
+from kb.index.words.segmentation import as_phrase
+from kb.index.words.snapshot import Key
 from kb.store.analyzer import Analyzer
 from kb.store.postgres.full_text import FullText
 from kb.store.sql.conditions import Condition
 
 
 class PostgresVocabulary:
-    """See `kb.lexical.speller.Vocabulary`.
+    """See `kb.index.words.speller.Vocabulary`.
 
     Args:
         words: the full-text index.

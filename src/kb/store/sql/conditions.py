@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from kb.api.date_parsing import own_day
 from kb.api.fields import Sort
-from kb.lexical.document_names import folded
+from kb.index.words.document_names import folded
 from kb.store.row_mapping import stored
 from kb.store.rows import Filter
 

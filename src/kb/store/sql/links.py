@@ -9,7 +9,7 @@ from typing import Final
 
 from kb.api.fields import NOTE
 from kb.api.rights import Limit
-from kb.lexical.links import (
+from kb.index.words.links import (
     BY_ALIAS,
     BY_NAME,
     BY_TITLE,

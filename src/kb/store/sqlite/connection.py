@@ -13,7 +13,7 @@ from apsw import bestpractice
 from kb import clock
 from kb.api.date_parsing import own_day
 from kb.api.errors import REMEDY, StoreError
-from kb.lexical.document_names import folded_name
+from kb.index.words.document_names import folded_name
 from kb.store.row_mapping import array, moment
 
 BUSY_MS = 10_000

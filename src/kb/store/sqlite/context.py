@@ -11,12 +11,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.matches import Matches
-from kb.lexical.snapshot import Admitted
-from kb.store.row_mapping import Execute
-from kb.store.sqlite.full_text_cache import WordReader
-from kb.store.sqlite.statements import statements
-from kb.vectors.neighbours import (
+from kb.index.vectors.neighbours import (
     NO_GROUPS,
     NOBODY,
     REACH,
@@ -31,8 +26,13 @@ from kb.vectors.neighbours import (
     members,
     windows,
 )
-from kb.vectors.protocol import VectorSnapshot
-from kb.vectors.scores import NO_CONTEXT, Neighbourhood
+from kb.index.vectors.protocol import VectorSnapshot
+from kb.index.vectors.scores import NO_CONTEXT, Neighbourhood
+from kb.index.words.matches import Matches
+from kb.index.words.snapshot import Admitted
+from kb.store.row_mapping import Execute
+from kb.store.sqlite.full_text_cache import WordReader
+from kb.store.sqlite.statements import statements
 
 STEPS = [step for step in range(-REACH, REACH + 1) if step]
 

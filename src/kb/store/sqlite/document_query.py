@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kb.api.fields import Sort
 from kb.api.limits import ID_DIGITS
 from kb.api.tag_tree import stem
-from kb.lexical.segmentation import as_phrase
+from kb.index.words.segmentation import as_phrase
 from kb.store.row_mapping import Execute, stored
 from kb.store.rows import Filter
 from kb.store.sql.conditions import (

@@ -10,8 +10,8 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.document_names import tokens_of_names
-from kb.lexical.segmentation import segmented, varied
+from kb.index.words.document_names import tokens_of_names
+from kb.index.words.segmentation import segmented, varied
 from kb.store.analyzer import FtsTokenizer
 from kb.store.row_mapping import array, field_values, next_ids
 from kb.store.rows import ChunkPosition, Content, Named, VectorSpace

@@ -15,11 +15,11 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.index import HEADER_WEIGHT, LexicalIndex
-from kb.lexical.matches import term_frequencies
-from kb.lexical.postings import Postings
-from kb.lexical.segmentation import as_phrase
-from kb.lexical.snapshot import MAX_ID, IndexedChunk, Key, LexicalSnapshot
+from kb.index.words.index import HEADER_WEIGHT, LexicalIndex
+from kb.index.words.matches import term_frequencies
+from kb.index.words.postings import Postings
+from kb.index.words.segmentation import as_phrase
+from kb.index.words.snapshot import MAX_ID, IndexedChunk, Key, LexicalSnapshot
 from kb.store.analyzer import FtsTokenizer
 from kb.store.sqlite.document_query import quoted
 from kb.store.sqlite.statements import statements

@@ -11,13 +11,15 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.index import HEADER_WEIGHT
-from kb.lexical.matches import Matches, Occurrences
-from kb.lexical.postings import merged
-from kb.lexical.query_word_groups import alternatives
-from kb.lexical.snapshot import Admitted, group_key
-from kb.lexical.speller import Speller
-from kb.lexical.stems import completed
+from kb.index.vectors.protocol import Among, VectorSnapshot
+from kb.index.vectors.scores import EMPTY_SCORES, NO_CONTEXT, Neighbourhood, ScoredChunks
+from kb.index.words.index import HEADER_WEIGHT
+from kb.index.words.matches import Matches, Occurrences
+from kb.index.words.postings import merged
+from kb.index.words.query_word_groups import alternatives
+from kb.index.words.snapshot import Admitted, group_key
+from kb.index.words.speller import Speller
+from kb.index.words.stems import completed
 from kb.store.analyzer import Analyzer, FtsTokenizer
 from kb.store.row_mapping import Execute, listed_ids
 from kb.store.rows import Filter
@@ -29,8 +31,6 @@ from kb.store.sqlite.full_text_cache import WordReader
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vectors import Vectors
 from kb.store.sqlite.vocabulary import SqliteVocabulary
-from kb.vectors.protocol import Among, VectorSnapshot
-from kb.vectors.scores import EMPTY_SCORES, NO_CONTEXT, Neighbourhood, ScoredChunks
 
 Terms = tuple[str, ...]
 

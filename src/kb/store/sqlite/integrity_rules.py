@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 import apsw
 
-from kb.lexical.segmentation import segmented, varied
+from kb.index.words.segmentation import segmented, varied
 from kb.store.chunk_compression import decompressed
 from kb.store.sqlite.connection import connect, load_vectors
 from kb.store.sqlite.foreign_objects import foreign_parts

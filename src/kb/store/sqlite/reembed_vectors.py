@@ -15,6 +15,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.index.vectors.quantize import Quantizer
 from kb.store.row_mapping import listed_ids
 from kb.store.rows import VectorSpace
 from kb.store.sql.reembed_vectors import SecondVectors
@@ -23,7 +24,6 @@ from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import CHECKSUM, MEAN, pack, unpack, unpacked_mean
 from kb.store.sqlite.vector_space import read_space, record_space, recount_precisions
 from kb.store.sqlite.vectors import Vectors, scan
-from kb.vectors.quantize import Quantizer
 
 # Codes per transaction.
 CODED: Final = 2048

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import apsw
 import numpy as np
 
-from kb.lexical.language import guessed
-from kb.lexical.segmentation import segmented, varied
+from kb.index.words.language import guessed
+from kb.index.words.segmentation import segmented, varied
 from kb.store.row_mapping import Execute
 from kb.store.sqlite.statements import statements
 

@@ -13,8 +13,8 @@ import apsw
 import numpy as np
 
 from kb.api.errors import KbError
-from kb.lexical.function_words import STOP_WORDS
-from kb.lexical.query_word_groups import alternatives
+from kb.index.words.function_words import STOP_WORDS
+from kb.index.words.query_word_groups import alternatives
 from kb.store.analyzer import FtsTokenizer
 from kb.store.sqlite.full_text_cache import WordReader, indexed_chunks
 from kb.store.sqlite.index import MemoryLeg, TableLeg

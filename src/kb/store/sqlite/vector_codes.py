@@ -14,10 +14,10 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.index.vectors.quantize import Quantizer
+from kb.index.vectors.shared_rows import Rows, checksums
 from kb.store.row_mapping import listed_ids
 from kb.store.sqlite.statements import statements
-from kb.vectors.quantize import Quantizer
-from kb.vectors.shared_rows import Rows, checksums
 
 BLOCK = 65_536
 CHECKSUM = 8

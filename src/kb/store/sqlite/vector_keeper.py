@@ -11,6 +11,8 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.index.vectors.coded_index import CodedIndex
+from kb.index.vectors.quantize import Quantizer
 from kb.store.sqlite.vector_codes import (
     begin_codes,
     chunk_ids,
@@ -21,8 +23,6 @@ from kb.store.sqlite.vector_codes import (
     write_codes,
 )
 from kb.store.sqlite.vectors import Vectors
-from kb.vectors.coded_index import CodedIndex
-from kb.vectors.quantize import Quantizer
 
 if TYPE_CHECKING:
     from kb.store.sqlite.store import SqliteStore

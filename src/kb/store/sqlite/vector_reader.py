@@ -9,11 +9,11 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.index.vectors.flat_index import usable
+from kb.index.vectors.scores import EMPTY_SCORES, ScoredChunks
 from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import chunk_ids
-from kb.vectors.flat_index import usable
-from kb.vectors.scores import EMPTY_SCORES, ScoredChunks
 
 BLOCKS: Final = "chunks_vec_vector_chunks00"
 """The table in which vec0 keeps blocks of vectors. Reading them directly takes less time than through `chunks_vec`."""
@@ -34,7 +34,7 @@ BLOCK = 8192
 
 
 class SqliteVectorReader:
-    """See `kb.vectors.protocol.VectorReader`.
+    """See `kb.index.vectors.protocol.VectorReader`.
 
     Args:
         connection: a connection in a transaction.

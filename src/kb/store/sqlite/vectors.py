@@ -20,16 +20,16 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.index.vectors.coded_index import CodedIndex, StoredIndex
+from kb.index.vectors.flat_index import FlatIndex, columns, usable
+from kb.index.vectors.protocol import NewVector, VectorIndex, VectorSnapshot
+from kb.index.vectors.quantize import Quantizer
+from kb.index.vectors.shared_rows import Rows
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.schema import VectorSchema
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import chunk_ids, has_codes, read_codes, read_quantizer, write_codes
 from kb.store.sqlite.vector_reader import SqliteVectorReader
-from kb.vectors.coded_index import CodedIndex, StoredIndex
-from kb.vectors.flat_index import FlatIndex, columns, usable
-from kb.vectors.protocol import NewVector, VectorIndex, VectorSnapshot
-from kb.vectors.quantize import Quantizer
-from kb.vectors.shared_rows import Rows
 
 logger = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ import apsw
 import numpy as np
 
 from kb.api.errors import StoreError
+from kb.index.vectors.quantize import Quantizer
 from kb.store.analyzer import FtsTokenizer
 from kb.store.sqlite.connection import load_vectors, unopened
 from kb.store.sqlite.foreign_objects import foreign_parts
@@ -23,7 +24,6 @@ from kb.store.sqlite.schema import SCHEMA_VERSION, VectorSchema
 from kb.store.sqlite.statements import statements
 from kb.store.sqlite.vector_codes import CHECKSUM, read_codes, read_quantizer
 from kb.store.sqlite.vector_reader import SqliteVectorReader
-from kb.vectors.quantize import Quantizer
 
 MISCUT = (
     "SELECT 1 FROM (SELECT 1 FROM chunks LEFT JOIN documents ON documents.id = document_id"

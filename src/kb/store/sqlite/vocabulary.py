@@ -10,7 +10,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.snapshot import Admitted, Key
+from kb.index.words.snapshot import Admitted, Key
 from kb.store.analyzer import Analyzer, FtsTokenizer
 from kb.store.row_mapping import Execute
 from kb.store.sqlite.full_text_cache import LAST, WordReader
@@ -18,7 +18,7 @@ from kb.store.sqlite.statements import statements
 
 
 class SqliteVocabulary:
-    """See `kb.lexical.speller.Vocabulary`.
+    """See `kb.index.words.speller.Vocabulary`.
 
     Args:
         connection: the transaction's connection.

@@ -104,7 +104,7 @@ CREATE TABLE postings (
 );
 CREATE INDEX postings_document ON postings (document_id);
 
--- The names of documents, see kb/lexical/names.py.
+-- The names of documents, see kb/index/words/names.py.
 CREATE TABLE names (
   document_id bigint NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
   token text COLLATE "C" NOT NULL,

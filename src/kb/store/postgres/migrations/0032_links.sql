@@ -1,4 +1,4 @@
--- The links in documents. kb looks up the document that a link leads to when it reads the link; see kb/lexical/links.py.
+-- The links in documents. kb looks up the document that a link leads to when it reads the link; see kb/index/words/links.py.
 CREATE TABLE links (
   document_id bigint NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
   number int NOT NULL,

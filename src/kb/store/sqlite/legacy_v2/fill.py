@@ -14,7 +14,7 @@ from unicodedata import normalize
 
 import apsw
 
-from kb.lexical.segmentation import segmented
+from kb.index.words.segmentation import segmented
 
 LINE_CHARS = 80
 

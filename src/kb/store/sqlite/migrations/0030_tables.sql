@@ -79,7 +79,7 @@ CREATE TABLE chunks (
 );
 CREATE UNIQUE INDEX chunks_document ON chunks (document_id, chunk_index);
 
--- Texts as indexed, see kb/lexical/segment.py. The variants after them come from kb/lexical/word_variants.py.
+-- Texts as indexed, see kb/index/words/segment.py. The variants after them come from kb/index/words/word_variants.py.
 CREATE VIEW chunk_texts AS
   SELECT
     chunks.id AS id,
@@ -120,7 +120,7 @@ CREATE TRIGGER chunks_au AFTER UPDATE ON chunks BEGIN
   INSERT INTO chunks_fts (rowid, text, header) SELECT id, text, header FROM chunk_texts WHERE id = new.id;
 END;
 
--- The words of documents' names, and each whole name, see kb/lexical/names.py.
+-- The words of documents' names, and each whole name, see kb/index/words/names.py.
 CREATE TABLE names (
   token TEXT NOT NULL,
   document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,

@@ -1,5 +1,5 @@
 -- The links in documents: the target as written, the key that finds documents, and the place in characters.
--- kb looks up the document that a link leads to when it reads the link; see kb/lexical/links.py.
+-- kb looks up the document that a link leads to when it reads the link; see kb/index/words/links.py.
 CREATE TABLE links (
   document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
   number INTEGER NOT NULL,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb import compaction
-from kb.lexical.bm25 import K1, B
+from kb.index.words.bm25 import K1, B
 
 MAX_ID = 2**31 - 1
 """The highest id of a chunk or a document that fits."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from kb.lexical.emoji import found_in, indexed
+from kb.index.words.emoji import found_in, indexed
 
 PLAIN: Final = str.maketrans(
     {

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.vectors.scores import ScoredChunks
+from kb.index.vectors.scores import ScoredChunks
 
 NewVector = tuple[int, NDArray[np.float32]]
 """A chunk's id and its unit vector."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kb.lexical.segmentation import folded
-from kb.lexical.stems import stem_language, stemmed
-from kb.lexical.word_variants import spellings
+from kb.index.words.segmentation import folded
+from kb.index.words.stems import stem_language, stemmed
+from kb.index.words.word_variants import spellings
 
 
 def alternatives(words: Iterable[str]) -> list[list[str]]:

@@ -105,7 +105,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class RowIndex:
-    """The base of every implementation of `kb.vectors.protocol.VectorIndex`."""
+    """The base of every implementation of `kb.index.vectors.protocol.VectorIndex`."""
 
     rows: Rows
 

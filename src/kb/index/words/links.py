@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from kb.lexical.document_names import IS_URL, file_name, file_stem, folded
+from kb.index.words.document_names import IS_URL, file_name, file_stem, folded
 from kb.markdown import links as markdown_links
 from kb.markdown.links import WrittenLink
 from kb.markdown.prose import prose

@@ -15,9 +15,9 @@ from operator import add
 from typing import Final
 
 from kb.api.stream_safe import composed
-from kb.lexical.stems import stems_in
-from kb.lexical.unicode_forms import LANGUAGES, SOFT_HYPHEN, SUPERSCRIPTS, VOICED, compatible, has_names
-from kb.lexical.word_variants import variants
+from kb.index.words.stems import stems_in
+from kb.index.words.unicode_forms import LANGUAGES, SOFT_HYPHEN, SUPERSCRIPTS, VOICED, compatible, has_names
+from kb.index.words.word_variants import variants
 
 LETTERS: Final = (
     "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46"  # Thai

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.vectors.flat_index import columns
-from kb.vectors.protocol import Among, NewVector, VectorReader
-from kb.vectors.quantize import Quantizer
-from kb.vectors.scores import ScoredChunks
-from kb.vectors.shared_rows import RowIndex, Rows
+from kb.index.vectors.flat_index import columns
+from kb.index.vectors.protocol import Among, NewVector, VectorReader
+from kb.index.vectors.quantize import Quantizer
+from kb.index.vectors.scores import ScoredChunks
+from kb.index.vectors.shared_rows import RowIndex, Rows
 
 RESCORED, OF_LONG = 1 / 6, 0.2
 MIN_RESCORED = 200
@@ -44,7 +44,7 @@ NOBODY = -1
 
 @dataclass(frozen=True, slots=True)
 class StoredIndex(RowIndex):
-    """An index with only the ids: each search reads the vectors. See `kb.vectors.protocol.VectorIndex`."""
+    """An index with only the ids: each search reads the vectors. See `kb.index.vectors.protocol.VectorIndex`."""
 
     def snapshot(self, reader: VectorReader) -> StoredSnapshot:
         return StoredSnapshot(self.rows, reader)
@@ -59,7 +59,7 @@ class StoredIndex(RowIndex):
 
 @dataclass(frozen=True, slots=True)
 class StoredSnapshot:
-    """See `kb.vectors.protocol.VectorSnapshot`."""
+    """See `kb.index.vectors.protocol.VectorSnapshot`."""
 
     rows: Rows
     reader: VectorReader
@@ -88,7 +88,7 @@ class StoredSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class CodedIndex(RowIndex):
-    """An index of codes. See `kb.vectors.protocol.VectorIndex`.
+    """An index of codes. See `kb.index.vectors.protocol.VectorIndex`.
 
     Args:
         rows: the codes, in Fortran order.
@@ -146,7 +146,7 @@ class CodedIndex(RowIndex):
 
 @dataclass(frozen=True, slots=True)
 class CodedSnapshot(StoredSnapshot):
-    """See `kb.vectors.protocol.VectorSnapshot`."""
+    """See `kb.index.vectors.protocol.VectorSnapshot`."""
 
     index: CodedIndex
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.vectors.protocol import Among, NewVector, VectorReader
-from kb.vectors.scores import ScoredChunks
-from kb.vectors.shared_rows import RowIndex, Rows
+from kb.index.vectors.protocol import Among, NewVector, VectorReader
+from kb.index.vectors.scores import ScoredChunks
+from kb.index.vectors.shared_rows import RowIndex, Rows
 
 LONGEST = 4.0
 """The highest squared length of an undamaged vector."""
@@ -21,7 +21,7 @@ GATHERED = 0.2
 
 @dataclass(frozen=True, slots=True)
 class FlatIndex(RowIndex):
-    """See `kb.vectors.protocol.VectorIndex`; also the `VectorSnapshot`. The rows hold the vectors.
+    """See `kb.index.vectors.protocol.VectorIndex`; also the `VectorSnapshot`. The rows hold the vectors.
 
     It uses `np.vecdot`, not `@`: BLAS' threads wait for one another on a busy machine, and a row's score there depends
     on the other rows in the product.

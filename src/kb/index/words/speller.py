@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
-from kb.lexical.edit_distance import LONG, SHORTEST, distance, edits, may_be_near, plain, spelled_out
-from kb.lexical.function_words import STOP_WORDS
-from kb.lexical.snapshot import Key
+from kb.index.words.edit_distance import LONG, SHORTEST, distance, edits, may_be_near, plain, spelled_out
+from kb.index.words.function_words import STOP_WORDS
+from kb.index.words.snapshot import Key
 
 FAR = 2
 """The maximum number of wrong letters in the second half of a long word."""

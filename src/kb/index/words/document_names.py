@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from kb.lexical.function_words import STOP_WORDS
+from kb.index.words.function_words import STOP_WORDS
 
 LONGEST: Final = 200
 """The number of characters kept of a word, or of a whole name."""

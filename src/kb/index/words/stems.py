@@ -15,8 +15,8 @@ from importlib import import_module
 from itertools import chain
 from typing import Any, Final
 
-from kb.lexical.function_words import FUNCTION_WORDS
-from kb.lexical.word_variants import PLAIN, Variant
+from kb.index.words.function_words import FUNCTION_WORDS
+from kb.index.words.word_variants import PLAIN, Variant
 
 ALGORITHMS: Final = {
     "ar": "arabic",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from functools import cache
 
-from kb.lexical.segmentation import folded
+from kb.index.words.segmentation import folded
 
 SHORTEST, LONGEST = 5, 32
 """Shorter words resemble too many others to be corrected, and corrections of longer words are not worth the time."""

@@ -17,8 +17,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.postings import Postings
-from kb.lexical.snapshot import IndexedChunk, Key, LexicalSnapshot
+from kb.index.words.postings import Postings
+from kb.index.words.snapshot import IndexedChunk, Key, LexicalSnapshot
 
 KEPT_SNAPSHOTS = 16
 HEADER_WEIGHT = 2

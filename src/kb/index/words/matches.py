@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.lexical.bm25 import CONTEXT_B, K1, B, inverse_document_frequency
-from kb.lexical.postings import Postings
-from kb.lexical.snapshot import Admitted, Key, LexicalSnapshot
+from kb.index.words.bm25 import CONTEXT_B, K1, B, inverse_document_frequency
+from kb.index.words.postings import Postings
+from kb.index.words.snapshot import Admitted, Key, LexicalSnapshot
 
 SLACK = 1e-5
 """The relative error of single precision: rows this close to the limit are also scored in double precision."""

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.vectors.shared_rows import checksums
+from kb.index.vectors.shared_rows import checksums
 
 WORD = 64
 BLOCK = 32_768

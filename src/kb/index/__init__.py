@@ -1,0 +1,1 @@
+"""The indexes of searches in memory: words, and vectors."""
