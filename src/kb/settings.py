@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from kb.api.errors import SettingError
 from kb.api.limits import MAX_TOP, MAX_UPLOAD_MB
-from kb.api.stores import SETTING, StoreKind, not_a_database, store_kind
+from kb.api.store_kinds import SETTING, StoreKind, not_a_database, store_kind
 from kb.running_engine import FIRST_KEY, data_folder
 
 MESSAGES: Final = {"int_parsing": "it must be a whole number", "float_parsing": "it must be a number"}

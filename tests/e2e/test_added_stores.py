@@ -9,9 +9,9 @@ import tomllib
 import httpx2
 import pytest
 
-from kb.api import stores
+from kb.api import store_kinds
 from kb.api.errors import SettingError
-from kb.api.stores import GROUP, store_kind
+from kb.api.store_kinds import GROUP, store_kind
 from kb.backup.make import back_up
 from kb.settings import Settings
 from kb.store.open import backend
@@ -20,7 +20,7 @@ from tests.docs.blocks import blocks
 
 pytestmark = pytest.mark.sqlite
 PAGE = ROOT / "docs/add-a-store.md"
-KIND = "from kb.api.stores import StoreKind\nKIND = StoreKind('Boxes', {})\n"
+KIND = "from kb.api.store_kinds import StoreKind\nKIND = StoreKind('Boxes', {})\n"
 BROKEN = {
     "broken": ("import nothing_of_that_name", "KB_DATABASE_URL: broken:KIND fails with ModuleNotFoundError: No module named 'nothing_of_that_name'"),
     "ends": ("import sys; sys.exit('bye')", "KB_DATABASE_URL: ends:KIND fails with SystemExit: bye"),
@@ -111,5 +111,5 @@ def test_no_package_replaces_a_store_of_kb(installed):
 
 @pytest.mark.parametrize("url", [None, "sqlite:////srv/kb.db"])
 def test_a_start_with_sqlite_searches_for_no_packages(url, monkeypatch):
-    monkeypatch.setattr(stores, "entry_points", None)
-    assert store_kind(url) == stores.SQLITE
+    monkeypatch.setattr(store_kinds, "entry_points", None)
+    assert store_kind(url) == store_kinds.SQLITE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -16,15 +15,12 @@ from kb import __version__, clock
 from kb.api.errors import StoreError
 from kb.backup.storage import (
     ARCHIVE,
-    NAME,
-    PART,
     STAGED,
     BackupManifest,
     Collector,
-    OpenBackup,
     backup_folders,
     discarded_unless_finished,
-    objects_in,
+    prune,
     stream_digest,
     write_to,
 )
@@ -83,23 +79,6 @@ def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[]
     except OSError as error:
         raise StoreError(f"kb cannot write the backup {target}: {error.strerror or error}.") from error
     return made
-
-
-def prune(root: Path, keep: int) -> None:
-    """Remove all backups of a folder but the newest `keep`, then the files that no backup needs."""
-    for folder in backup_folders(root)[:-keep]:
-        shutil.rmtree(folder.rename(folder.with_name(f"{folder.name}{PART}")))
-    for part in root.glob(f"*{PART}"):  # interrupted backups
-        if NAME.fullmatch(part.stem):
-            shutil.rmtree(part, ignore_errors=True)
-    try:
-        needed = set().union(*(OpenBackup(folder).manifest.objects for folder in backup_folders(root)))
-    except StoreError as error:
-        logger.warning("files of old backups are not removed: %s", error)
-        return
-    for path in objects_in(root):
-        if path.name not in needed:
-            path.unlink()
 
 
 class Copier:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -21,7 +21,7 @@ from kb.api.limits import larger_than
 from kb.api.stream_safe import composed
 from kb.filesystem import exchange, move_to_free, open_regular, sync, sync_descriptor
 from kb.folders.temporary_files import is_leftover
-from kb.notes_folder.paths import SUFFIXES, is_conflict
+from kb.notes_folder.paths import SUFFIXES, conflict_paths, is_conflict
 
 NOT_UNICODE: Final = re.compile("[\ud800-\udfff]")
 PART: Final = ".kb-part-"
@@ -255,7 +255,7 @@ def set_aside(path: Path, content: bytes, day: str) -> Path:
     Raises:
         OSError: it cannot be written.
     """
-    for other in _conflict_paths(path, day):
+    for other in conflict_paths(path, day):
         with suppress(FileExistsError):
             create(other, content)
             sync(other.parent)
@@ -263,15 +263,6 @@ def set_aside(path: Path, content: bytes, day: str) -> Path:
         if _digest_at(other) == digest_of(content):
             return other
     raise AssertionError("unreachable")
-
-
-def _conflict_paths(path: Path, day: str) -> Iterator[Path]:
-    stem = path.stem.encode()[:200].decode(errors="ignore")
-    yield path.with_name(f"{stem} (conflict {day}){path.suffix}")
-    number = 2
-    while True:
-        yield path.with_name(f"{stem} (conflict {day} {number}){path.suffix}")
-        number += 1
 
 
 def _write_part(path: Path, content: bytes, mode: int = 0o666) -> tuple[Path, os.stat_result]:
@@ -307,7 +298,7 @@ def _put_back(path: Path, part: Path, ours: str) -> None:
 
 def _rescue(path: Path, part: Path) -> None:
     """Keep content that has lost its place next to its file."""
-    for other in _conflict_paths(path, "interrupted"):
+    for other in conflict_paths(path, "interrupted"):
         with suppress(FileExistsError):
             move_to_free(part, other)
             return

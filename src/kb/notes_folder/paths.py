@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
-from pathlib import PurePosixPath
+from collections.abc import Container, Iterator
+from pathlib import Path, PurePosixPath
 from typing import Final
 from unicodedata import category
 
@@ -42,6 +42,16 @@ def folded(path: str) -> str:
 def is_conflict(name: str) -> bool:
     """Return whether this is the copy of a file that two sides changed."""
     return CONFLICT.fullmatch(name) is not None
+
+
+def conflict_paths(path: Path, day: str) -> Iterator[Path]:
+    """Yield free names for the other content of a file that two sides changed."""
+    stem = path.stem.encode()[:200].decode(errors="ignore")
+    yield path.with_name(f"{stem} (conflict {day}){path.suffix}")
+    number = 2
+    while True:
+        yield path.with_name(f"{stem} (conflict {day} {number}){path.suffix}")
+        number += 1
 
 
 def file_path(document: Document, taken: Container[str]) -> str:

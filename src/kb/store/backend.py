@@ -1,4 +1,4 @@
-"""The functions of a module that opens a kind of databases (`kb.api.stores.StoreKind.backend`)."""
+"""The functions of a module that opens a kind of databases (`kb.api.store_kinds.StoreKind.backend`)."""
 
 from __future__ import annotations
 

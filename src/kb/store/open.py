@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import cast
 
 from kb.api.errors import SettingError
-from kb.api.stores import SETTING
+from kb.api.store_kinds import SETTING
 from kb.settings import Settings
 from kb.store.backend import Backend
 from kb.store.link_backfill import LinkBackfill

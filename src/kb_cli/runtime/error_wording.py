@@ -17,10 +17,9 @@ OPTIONS: Final = {
     "tag": ("--tags",),
     "tag_any": ("--any",),
     "tag_not": ("--not",),
-    "tags": ("--tags", "addnote"),
     "top": ("-n", "--top"),
 }
-"""Options of other names that may have set a field of a request; for tags also the text of a new note."""
+"""Options of other names that may have set a field of a request."""
 
 FIELD: Final = re.compile(r"(\w+)(?:\.\d+)?: ")
 TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")

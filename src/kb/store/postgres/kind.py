@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kb.api.stores import StoreKind
+from kb.api.store_kinds import StoreKind
 
 WHERE: Final = ("host", "hostaddr", "port", "dbname")
 """The options of a URL that identify the database."""

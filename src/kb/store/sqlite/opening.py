@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 
 from kb.api.errors import StoreError
-from kb.api.stores import SETTING
+from kb.api.store_kinds import SETTING
 from kb.filesystem import is_exposed, make_folder
 from kb.settings import Settings
 from kb.store.engine_lock import database_lock, sole_user
