@@ -248,7 +248,6 @@ measure: .venv/dev.stamp bench-scale
 	$(BIN)/python -m bench.quality --json bench/found/quality.json scifact cranfield locomo_sessions locomo_turns
 	$(BIN)/python -m bench.answers --json bench/found/answers.json
 	-$(BIN)/python -m bench.mixed --json bench/found/mixed.json 720
-	-KB_PRECISION=int8 $(BIN)/python -m bench.mixed --json bench/found/mixed-int8.json 720
 	$(MAKE) figures
 
 # The tables and charts of README.md and the docs, from the files in bench/found.
