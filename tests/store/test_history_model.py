@@ -27,7 +27,7 @@ from kb.search.service import SearchService
 from kb.store.row_mapping import cursor_after
 from kb.store.rows import Author, Filter
 from kb.telemetry.instruments import FollowingPool, Instruments
-from tests.support.note_vectors import at_once
+from tests.support.note_vectors import at_once, make_waiting
 from tests.support.undo import undo
 
 WORDS = ("apple", "pear", "cherry", "plum", "fig", "lamp", "ship", "keeper")
@@ -280,6 +280,7 @@ class Machine:
         states = {id_: known.state for id_, known in self.model.items() if known.state}
         word, tag = self.random.choice(WORDS), self.random.choice(TAGS)
         assert self.search(word, "words") == {id_ for id_, state in states.items() if word in state.text}
+        make_waiting(self.store, self.embedder, states)
         assert self.search(word, "vectors") == states.keys()
         assert self.listed(tags=(tag,)) == {id_: state for id_, state in states.items() if tag in state.tags}
 

@@ -1,4 +1,4 @@
-"""Vectors of notes without a thread and without a limit of time."""
+"""Vectors of notes without threads and without a limit of time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from concurrent.futures import Executor, Future
 
 import numpy as np
 
+from kb.documents.late_vectors import add_vectors, draft_of
+from kb.ingest.draft import embed_draft
 from kb.ingest.note_vectors import NoteVectors
 from kb.store.rows import Filter
 
@@ -32,3 +34,11 @@ def has_vectors(store, document_id):
 def at_once(embedder):
     """Makes the vectors of a note while its sender waits, however long that takes."""
     return NoteVectors(embedder, SameThread())
+
+
+def make_waiting(store, embedder, document_ids):
+    """Makes the vectors that documents lack, as the worker does."""
+    for document_id in document_ids:
+        content = embed_draft(draft_of(store, document_id, embedder), embedder)
+        with store.write() as tx:
+            add_vectors(tx, document_id, content)
