@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   test-crash test-crash-postgres test-offline test-reference \
-  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens requirements \
+  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -237,11 +237,26 @@ bench: .venv-reference/stamp
 	.venv-reference/bin/python -m bench.cli
 	.venv-reference/bin/python -m bench.mcp
 
-# Searches over 1,000, 10,000 and 100,000 passages, or SIZES="1000 1000000". FOLDER keeps the databases. The run updates the
-# table and the plot in docs/benchmarks.md.
+# Measure again what takes minutes on two quiet cores, and write the figures of the docs. FOLDER keeps the databases of searches.
+measure: export KB_PRECISION = fp32
+measure: .venv/dev.stamp bench-scale
+	$(BIN)/python -m bench.start --json bench/found/start.json
+	-$(BIN)/python -m bench.mcp --json bench/found/calls.json
+	$(BIN)/python -m bench.questions --json bench/found/questions.json
+	$(BIN)/python -m bench.peers.questions --json bench/found/agents-kb.json kb
+	$(BIN)/python -m bench.peers --json bench/found/memories-kb.json kb
+	$(BIN)/python -m bench.quality --json bench/found/quality.json scifact cranfield locomo_sessions locomo_turns
+	$(BIN)/python -m bench.answers --json bench/found/answers.json
+	-$(BIN)/python -m bench.mixed --json bench/found/mixed.json 720
+	$(MAKE) figures
+
+# The tables and charts of README.md and the docs, from the files in bench/found.
+figures: .venv/dev.stamp
+	$(BIN)/python -m bench.figures
+
+# Searches over 1,000, 10,000 and 100,000 passages, or SIZES="1000 1000000". FOLDER keeps the databases.
 bench-scale: .venv/dev.stamp
-	$(BIN)/python -m bench.scale $(if $(FOLDER),--folder $(FOLDER)) --json scale.json $(SIZES)
-	$(BIN)/python -m bench.scale_report scale.json
+	$(BIN)/python -m bench.scale $(if $(FOLDER),--folder $(FOLDER)) --json bench/found/scale.json $(SIZES)
 
 # CPU time, memory, disk and tokens of this tree and of another commit: make bench-against REF=main. FOLDER keeps the
 # databases, which take minutes; SIZE=10000 is a quick look.

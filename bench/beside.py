@@ -1,6 +1,6 @@
 """Measure searches of 16 clients during ingestion, and ingestion during searches.
 
-    python -m bench.beside [PASSAGES]      default: 100,000
+    python -m bench.beside [--json FILE] [PASSAGES]      default: 100,000
 
 Over a database of `bench.corpus`, only abstracts are added, then only queries are searched, then both at once, in
 turn and several times.
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from bench.collection import collection
 from bench.corpus import load_sentences, queries
 from bench.databases import SqliteDatabase
+from bench.origin import Record
 from bench.scale import CLIENTS, Client, settle, timed
 from bench.serving import add_all, launched, open_model
 from kb.client.client import EngineClient
@@ -77,14 +78,18 @@ def measure(url: str, client: Client, portions: Iterator[Documents], texts: Sequ
     return found
 
 
-def report(found: dict[str, list[float]]) -> bool:
-    """Print both and their ratios; return whether they are within the limits."""
+def report(found: dict[str, list[float]], record: Record | None) -> bool:
+    """Print both and their ratios, and write the JSON if requested; return whether they are within the limits."""
     idle, busy = (statistics.quantiles(found[name], n=20)[18] for name in ("searches", "searches during ingestion"))
     rates = [statistics.median(found[name]) for name in ("alone", "both")]
     print(f"searches, p95: {idle:.0f} ms, during ingestion {busy:.0f} ms")
     print(f"  ratio {busy / idle:.2f} (at most {MOST_WAITING})")
     print(f"abstracts per second: {rates[0]:.1f}, during searches {rates[1]:.1f}")
     print(f"  ratio {rates[1] / rates[0]:.2f} (at least {LEAST_KEPT})")
+    if record:
+        waits = {"without ingestion": idle, "during ingestion": busy}
+        kept = {"during searches": rates[1] / rates[0]}
+        record.save({"searches, p95, ms": waits, "rate that ingestion keeps": kept})
     return busy <= MOST_WAITING * idle and rates[1] >= LEAST_KEPT * rates[0]
 
 
@@ -92,7 +97,9 @@ def main() -> int:
     """Return 0 if both are within their limits."""
     parser = argparse.ArgumentParser(description="Measure searches during ingestion.")
     parser.add_argument("passages", metavar="PASSAGES", type=int, nargs="?", default=PASSAGES)
-    size = parser.parse_args().passages
+    parser.add_argument("--json", type=Record)
+    arguments = parser.parse_args()
+    size = arguments.passages
     documents = iter(collection("scifact").documents.items())
     portions = (list(islice(documents, PORTION)) for _ in range(PORTIONS))
     with tempfile.TemporaryDirectory() as scratch:
@@ -104,7 +111,7 @@ def main() -> int:
         with launched(command) as server:
             client = Client(server)
             settle(server)
-            return int(not report(measure(server.url, client, portions, queries())))
+            return int(not report(measure(server.url, client, portions, queries()), arguments.json))
 
 
 if __name__ == "__main__":

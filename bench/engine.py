@@ -1,6 +1,6 @@
 """Compare the engine with its model: ingestion and search, and only embedding, in one run.
 
-    python -m bench.engine [NUMBER_OF_DOCUMENTS]      default: all of SciFact
+    python -m bench.engine [--json FILE] [NUMBER_OF_DOCUMENTS]      default: all of SciFact
 
 Documents are added through the API in several portions. Before each portion, the embedder embeds the same chunks, so
 that both use the same machine. Then each query is embedded and searched, in turn.
@@ -8,6 +8,7 @@ that both use the same machine. Then each query is embedded and searched, in tur
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import itertools
 import statistics
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.collection import collection
+from bench.origin import Record
 from bench.serving import add_all, open_model, serving
 from kb.client.client import EngineClient
 from kb.ingest.draft import draft_note
@@ -80,8 +82,8 @@ async def search(client: EngineClient, queries: Sequence[str], embedder: Embedde
     return p50_engine / p50_alone
 
 
-async def measure(documents: Documents, queries: Sequence[str]) -> bool:
-    """Print both ratios; whether they are within their limits."""
+async def measure(documents: Documents, queries: Sequence[str], record: Record | None) -> bool:
+    """Print both ratios, and write the JSON if requested; whether they are within their limits."""
     with tempfile.TemporaryDirectory() as folder:
         embedder = open_model(Path(folder))
         with serving() as url:
@@ -91,15 +93,21 @@ async def measure(documents: Documents, queries: Sequence[str]) -> bool:
                 await search(client, queries[:20], embedder)
                 searched = await search(client, queries, embedder)
                 print(f"  ratio {searched:.2f} (at most {MOST_SEARCH})")
+    if record:
+        record.save({"abstracts": {"share of the model's rate": 1 / ingested}, "search": {"times the model": searched}})
     return ingested <= MOST_INGESTION and searched <= MOST_SEARCH
 
 
 def main() -> int:
     """0 if both ratios are within their limits."""
+    parser = argparse.ArgumentParser(description="Compare the engine with its model.")
+    parser.add_argument("documents", metavar="NUMBER_OF_DOCUMENTS", type=int, nargs="?")
+    parser.add_argument("--json", type=Record)
+    arguments = parser.parse_args()
     scifact = collection("scifact")
-    documents = list(scifact.documents.items())[: int(sys.argv[1]) if len(sys.argv) > 1 else None]
+    documents = list(scifact.documents.items())[: arguments.documents]
     queries = [query["text"] for query in scifact.queries.values()]
-    return int(not asyncio.run(measure(documents, queries)))
+    return int(not asyncio.run(measure(documents, queries, arguments.json)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Measure the cost of the gateway: calls of kb_status, against the engine's own answer and against the frameworks.
 
-    python -m bench.mcp
+    python -m bench.mcp [--json FILE]
 
 Each server is a process of its own, and they are called in turn, so that all use the same machine. The overhead of the
 gateway is the time of a call minus the engine's own answer to the same question (`GET /status`, p50). The floors are
@@ -9,6 +9,7 @@ servers that answer a constant of the same size: a Starlette route, the protocol
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import base64
 import itertools
@@ -25,6 +26,7 @@ from urllib.parse import urlsplit
 
 import uvloop
 
+from bench.origin import Record
 from bench.serving import running, serving
 
 if TYPE_CHECKING:
@@ -205,12 +207,14 @@ def judge(targets: dict[str, Target]) -> list[bool]:
     return verdicts
 
 
-async def measure(targets: dict[str, Target]) -> bool:
-    """Print every figure; whether all are within their limits."""
+async def measure(targets: dict[str, Target], record: Record | None) -> bool:
+    """Print every figure, and write the JSON if requested; whether all are within their limits."""
     await ask_all(targets)
     print(f"{'ms':28}{'p50':>9}{'p99':>9}{'p50':>9}{'p99':>9}\n{'clients':28}{1:>9}{1:>9}{MANY:>9}{MANY:>9}")
     for target in targets.values():
         print(target)
+    if record:
+        record.save({target.name: {"p50, ms": target.percentile(1, 50)} for target in targets.values()})
     verdicts = judge(targets)
     print("chunks of 1 MiB, MB/s of raw bytes")
     for uploads in (1, 4):
@@ -222,9 +226,12 @@ async def measure(targets: dict[str, Target]) -> bool:
 
 def main() -> int:
     """0 if every figure is within its limit."""
+    parser = argparse.ArgumentParser(description="Measure the cost of the gateway.")
+    parser.add_argument("--json", type=Record)
+    arguments = parser.parse_args()
     with ExitStack() as stack:
         targets: dict[str, Any] = start(stack)
-        return int(not uvloop.run(measure(targets)))
+        return int(not uvloop.run(measure(targets, arguments.json)))
 
 
 if __name__ == "__main__":

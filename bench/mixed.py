@@ -1,6 +1,6 @@
 """Compare the ingestion of mixed documents with the embedder, in turn and in one run. Both make the same vectors.
 
-    python -m bench.mixed [NUMBER_OF_DOCUMENTS]      default: 9,679
+    python -m bench.mixed [--json FILE] [NUMBER_OF_DOCUMENTS]      default: 9,679
 
 The texts of all collections become notes, text, Markdown, HTML, mail and Word files, the same number of each. Eight
 clients add them in several portions. After each portion, the embedder embeds the engine's chunks of it.
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 import docx
 
 from bench.collection import collection
+from bench.origin import Record
 from bench.serving import CONNECTIONS, launched, open_model, until_done
 from kb.client.client import EngineClient
 from kb.ingest.chunk import Chunker
@@ -115,8 +116,8 @@ def inputs(database: Path, last: int, chunker: Chunker) -> tuple[int, list[str]]
     return rows[-1][0], [chunker.passage(header, text) for _, header, text in rows]
 
 
-async def measure(url: str, database: Path, embedder: Embedder, count: int) -> float:
-    """Print and return the share of the embedder's rate that the engine reaches."""
+async def measure(url: str, database: Path, embedder: Embedder, count: int) -> dict[str, float]:
+    """Print and return the engine's rate, and its share of the embedder's rate."""
     numbered = [made(*each) for each in enumerate(islice(documents(), count))]
     size, last, chunker = -(-len(numbered) // PORTIONS), 0, Chunker(embedder)
     engine = alone = 0.0
@@ -136,19 +137,23 @@ async def measure(url: str, database: Path, embedder: Embedder, count: int) -> f
             print(f"{start + size} documents: engine {engine:.1f} s, embedder alone {alone:.1f} s", flush=True)
     print(f"{len(numbered)} documents, {chunks} chunks: {chunks / engine:.1f} a second, alone {chunks / alone:.1f}")
     print(f"  kept {alone / engine:.3f} (at least {LEAST_KEPT})")
-    return alone / engine
+    return {"passages per second": chunks / engine, "share of the model's rate": alone / engine}
 
 
 def main() -> int:
     """Return 0 if the engine keeps enough of the embedder's rate."""
     parser = argparse.ArgumentParser(description="Measure the ingestion of mixed documents.")
     parser.add_argument("documents", metavar="DOCUMENTS", type=int, nargs="?")
-    count = parser.parse_args().documents
+    parser.add_argument("--json", type=Record)
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         embedder = open_model(Path(scratch))
         command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", scratch]
         with launched(command) as server:
-            return int(asyncio.run(measure(server.url, Path(scratch) / "kb.db", embedder, count)) < LEAST_KEPT)
+            found = asyncio.run(measure(server.url, Path(scratch) / "kb.db", embedder, arguments.documents))
+    if arguments.json:
+        arguments.json.save({"mixed documents": found})
+    return int(found["share of the model's rate"] < LEAST_KEPT)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Measure search quality: nDCG@10 and recall@100 of POST /search over public collections, computed as in 'kb eval'.
 
-    python -m bench.quality [--store sqlite|postgres|both] [COLLECTION...]      default: scifact in SQLite
+    python -m bench.quality [--store sqlite|postgres|both] [--json FILE] [COLLECTION...]      default: scifact in SQLite
 
 Documents are added through the API as notes, in their order. A document ranks by its best chunk. Fail if a collection
 is below its floor, or if the figures of the two stores differ by more than `APART`.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import statistics
 import sys
 import tempfile
 import time
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bench.collection import Collection, collection
+from bench.origin import Record
 from bench.serving import add_all, serving
 from kb.client.client import EngineClient
 from kb_cli.evaluation import Mean, ask, mean
@@ -34,7 +36,17 @@ FLOORS: Final = {"scifact": 0.72}
 APART: Final = 0.01
 """So far apart may the same collection's figures be over two stores."""
 
-MODES: Final = ("words", "meaning", "both")
+MODES: Final = {"words": "Keyword", "meaning": "Semantic", "both": "Hybrid"}
+"""The columns of the docs, by mode."""
+
+TITLES: Final = {
+    "scifact": "SciFact",
+    "cranfield": "Cranfield",
+    "locomo_sessions": "LoCoMo sessions",
+    "locomo_turns": "LoCoMo turns",
+}
+"""The rows of the docs, by collection."""
+
 STORES: Final = {"sqlite": ["sqlite"], "postgres": ["postgres"], "both": ["sqlite", "postgres"]}
 
 
@@ -83,13 +95,30 @@ def apart(one: Scores, other: Scores) -> float:
     return max(abs(a - b) for a, b in pairs)
 
 
-def is_well(name: str, stores: list[str]) -> bool:
-    """Measure a collection over each store; return whether it is above its floor, and the same over all."""
+def published(found: dict[str, Scores]) -> dict[str, dict[str, float]]:
+    """Return the figures by row and column of the docs."""
+    rows: dict[str, dict[str, float]] = {}
+    for name, measured in found.items():
+        wanted, both = collection(name), measured["both"]
+        rows[TITLES.get(name, name)] = {
+            "Documents": len(wanted.documents),
+            "Questions": len(wanted.questions),
+            **{column: measured[mode][0].value for mode, column in MODES.items()},
+            "kb": both[0].value,
+            "recall@100": both[1].value,
+        }
+    rows["Mean"] = {"kb": statistics.fmean(measured["both"][0].value for measured in found.values())}
+    return rows
+
+
+def is_well(name: str, stores: list[str], kept: dict[str, Scores]) -> bool:
+    """Measure a collection over each store, and keep the first scores; return whether all are as they must be."""
     found = []
     for store in stores:
         print(f"over {store}", end=", ")
         with serving_over(store) as url:
             found.append(asyncio.run(measure(url, collection(name))))
+    kept[name] = found[0]
     difference = max(apart(found[0], each) for each in found)
     if len(stores) > 1:
         print(f"  {name}: at most {difference:.4f} apart", flush=True)
@@ -101,8 +130,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Search quality.")
     parser.add_argument("--store", choices=STORES, default="sqlite")
     parser.add_argument("collections", nargs="*", default=["scifact"])
+    parser.add_argument("--json", type=Record)
     options = parser.parse_args()
-    return int(not all([is_well(name, STORES[options.store]) for name in options.collections]))  # noqa: C419 - all are measured
+    found: dict[str, Scores] = {}
+    verdicts = [is_well(name, STORES[options.store], found) for name in options.collections]
+    if options.json:
+        options.json.save(published(found))
+    return int(not all(verdicts))
 
 
 if __name__ == "__main__":

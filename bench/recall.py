@@ -9,20 +9,20 @@ with the exact nearest ones. Both run without HTTP and with the query's vector a
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
 from bench.corpus import CHUNKS, SHARES, drawn, load_sentences, queries
 from bench.databases import STORES
-from bench.scale import spread, table
+from bench.origin import Record
+from bench.scale import by_size, table
 from bench.serving import open_model
 from kb.index.vectors.scores import ScoredChunks
 from kb.search.query import Query
@@ -127,7 +127,7 @@ def compared(store: Store, search: Search, known: Sequence[Asked]) -> Figures:
             best = search(cast("Index", ExactIndex(tx.index, each.nearest)), each)
         shares.append(len(found & best) / len(best))
         short += len(found) < len(best)
-    return {"recall": fmean(shares), "short": short} | spread("ms", times)
+    return {"recall": fmean(shares), "short": short, "p50, ms": median(times)}
 
 
 def measure(
@@ -173,14 +173,14 @@ def main() -> None:
     parser.add_argument("sizes", metavar="PASSAGES", type=int, nargs="+")
     parser.add_argument("--store", choices=STORES, default="sqlite")
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Record)
     arguments = parser.parse_args()
     if any(size % CHUNKS for size in arguments.sizes):
         parser.error(f"PASSAGES: {CHUNKS} are in a document")
     found = run(arguments.folder, arguments.sizes, arguments.store)
     print(table(found))
     if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1))
+        arguments.json.save(by_size(found))
 
 
 if __name__ == "__main__":

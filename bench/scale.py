@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.corpus import SHARES, load_sentences, queries
 from bench.databases import STORES
+from bench.origin import Record
 from bench.serving import Server, launched, open_model
 from kb.store.sqlite.opening import START_SECONDS
 
@@ -40,11 +41,12 @@ if TYPE_CHECKING:
 SIZES = (1_000, 10_000, 100_000)
 WARM, ROUNDS, WRITES, COMPARED = 40, 200, 40, 100
 CLIENTS, TOGETHER = 16, 800
+EMBEDDING = "embedding of the query"
 ACTS: dict[str, dict[str, Any]] = {
     "hybrid": {},
-    "full text": {"fts_only": True},
-    "vectors": {"vec_only": True},
-    **{f"filter {share}": {"tags": [f"share {share}"]} for share in SHARES},
+    "keyword": {"fts_only": True},
+    "semantic": {"vec_only": True},
+    **{f"filter of {share.replace(' ', '')}": {"tags": [f"share {share}"]} for share in SHARES},
     "grouped": {"group_by": "document"},
 }
 MEMORY = 1e6
@@ -99,16 +101,16 @@ def timed(act: Callable[[], object]) -> float:
 def spread(name: str, times: Sequence[float]) -> Figures:
     """Return the median and the 99th percentile."""
     return {
-        f"{name} p50": statistics.median(times),
-        f"{name} p99": statistics.quantiles(times, n=100, method="inclusive")[98],
+        f"{name}, p50, ms": statistics.median(times),
+        f"{name}, p99, ms": statistics.quantiles(times, n=100, method="inclusive")[98],
     }
 
 
 def searches(client: Client, embedder: Embedder, texts: Sequence[str]) -> Figures:
     """Embed each query, and search for it in each way, in turn."""
-    times: dict[str, list[float]] = {name: [] for name in ("embedding", *ACTS)}
+    times: dict[str, list[float]] = {name: [] for name in (EMBEDDING, *ACTS)}
     for number, text in enumerate(islice(cycle(texts), WARM + ROUNDS)):
-        taken = {"embedding": timed(lambda text=text: embedder.embed_queries([text]))}  # type: ignore[misc]
+        taken = {EMBEDDING: timed(lambda text=text: embedder.embed_queries([text]))}  # type: ignore[misc]
         for name, options in ACTS.items():
             taken[name] = timed(lambda text=text, options=options: client.search(text, **options))  # type: ignore[misc]
         for name, milliseconds in taken.items():
@@ -122,12 +124,12 @@ def processing(server: Server, client: Client, embedder: Embedder, texts: Sequen
     before = time.process_time()
     for text in texts:
         embedder.embed_queries([text])
-    figures = {"embedding cpu": 1000 * (time.process_time() - before) / len(texts)}
+    figures = {f"{EMBEDDING}, CPU, ms": 1000 * (time.process_time() - before) / len(texts)}
     for name, options in ACTS.items():
         begun = server.cpu()
         for text in texts:
             client.search(text, **options)
-        figures[f"{name} cpu"] = 1000 * (server.cpu() - begun) / len(texts)
+        figures[f"{name}, CPU, ms"] = 1000 * (server.cpu() - begun) / len(texts)
     return figures
 
 
@@ -143,7 +145,9 @@ def concurrency(client: Client, embedder: Embedder, texts: Sequence[str]) -> Fig
     """Search from many clients at once, and embed as many queries alone."""
     alone, _ = together(lambda text: embedder.embed_queries([text]), texts)
     rate, times = together(client.search, texts)
-    return {"16 clients, embedding alone a second": alone, "16 clients a second": rate} | spread("16 clients", times)
+    return {"16 clients, embeddings alone per second": alone, "16 clients, searches per second": rate} | spread(
+        "16 clients", times
+    )
 
 
 def accuracy(client: Client, texts: Sequence[str]) -> Figures:
@@ -158,19 +162,19 @@ def accuracy(client: Client, texts: Sequence[str]) -> Figures:
             )
             shares.append(len(found & exact) / max(1, len(exact)))
             short += len(found) < len(exact)
-        figures |= {f"{name} recall": statistics.fmean(shares), f"{name} short": short}
+        figures |= {f"{name}, recall@10": statistics.fmean(shares), f"{name}, short answers": short}
     return figures
 
 
 def writes(client: Client, texts: Sequence[str]) -> Figures:
     """Add notes until they are found, update and delete them."""
-    times: dict[str, list[float]] = {"add until found": [], "update": [], "delete": []}
+    times: dict[str, list[float]] = {"note until found": [], "update": [], "delete": []}
     for number, text in enumerate(texts[:WRITES]):
         begun = time.perf_counter()
         note = client.call("POST", "jobs?wait=9", {"text": f"{text} (noted {number})"})["document_id"]
         if client.search(text, top=1, tags=[])["pending"]:
             raise RuntimeError("a note is not found at once")
-        times["add until found"].append((time.perf_counter() - begun) * 1000)
+        times["note until found"].append((time.perf_counter() - begun) * 1000)
         change = {"text": f"{text} (noted again {number})"}
         times["update"].append(timed(lambda note=note, change=change: client.call("PATCH", f"notes/{note}", change)))  # type: ignore[misc]
         times["delete"].append(timed(lambda note=note: client.call("DELETE", f"documents/{note}")))  # type: ignore[misc]
@@ -195,10 +199,12 @@ def measure(database: Database, size: int, embedder: Embedder, texts: Sequence[s
     with database.held(), launched(command, **database.environment) as server:
         client = Client(server)
         figures = {
-            "start s": server.seconds,
-            "resident MB": server.memory() / MEMORY,
-            "peak at start MB": server.memory("VmHWM") / MEMORY,
-            "disk bytes a passage": disk / size,
+            "start until ready, s": server.seconds,
+            "start, CPU, s": server.cpu(),
+            "memory when ready, MB": server.memory() / MEMORY,
+            "highest memory at start, MB": server.memory("VmHWM") / MEMORY,
+            "disk per passage, bytes": disk / size,
+            "database on disk, MB": disk / MEMORY,
         }
         settle(server)
         figures |= searches(client, embedder, texts)
@@ -206,8 +212,7 @@ def measure(database: Database, size: int, embedder: Embedder, texts: Sequence[s
         figures |= concurrency(client, embedder, texts)
         figures |= accuracy(client, texts[:compared])
         figures |= writes(client, texts)
-        figures["resident after MB"] = server.memory() / MEMORY
-        figures["memory bytes a passage"] = server.memory() / size
+        figures["memory after the test, MB"] = server.memory() / MEMORY
     return figures
 
 
@@ -217,6 +222,12 @@ def table(found: dict[int, Figures]) -> str:
     lines = [["", *(f"{size:,}" for size in found)], ["---"] * (len(found) + 1)]
     lines += [[name, *(f"{figures[name]:,.3g}" for figures in found.values())] for name in names]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def by_size(found: dict[int, Figures]) -> dict[str, Figures]:
+    """Return each figure by the number of passages."""
+    names = dict.fromkeys(name for figures in found.values() for name in figures)
+    return {name: {f"{size:,}": figures[name] for size, figures in found.items() if name in figures} for name in names}
 
 
 def run(folder: Path, sizes: Iterable[int], store: str, compared: int = COMPARED) -> dict[int, Figures]:
@@ -239,7 +250,7 @@ def main() -> None:
     parser.add_argument("sizes", metavar="PASSAGES", type=int, nargs="*", default=SIZES)
     parser.add_argument("--store", choices=STORES, default="sqlite")
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Record)
     parser.add_argument("--compared", metavar="SEARCHES", type=int, default=COMPARED)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -248,7 +259,7 @@ def main() -> None:
         found = run(folder, arguments.sizes, arguments.store, arguments.compared)
     print(table(found))
     if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1))
+        arguments.json.save(by_size(found))
 
 
 if __name__ == "__main__":

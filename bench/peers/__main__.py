@@ -1,6 +1,6 @@
 """Measure the evidence that an agent gets for its tokens, from kb and from similar programs, each over MCP.
 
-    KB_PEERS=DIR python -m bench.peers [PEER...]
+    KB_PEERS=DIR python -m bench.peers [--json FILE] [PEER...]
 
 DIR has a virtual environment for each installed peer, under its name: `basic-memory`, `mcp-memory-service`. Each
 starts empty, stores the turns of one LoCoMo conversation one by one, and gets the questions about it, with ten
@@ -10,6 +10,7 @@ All use kb's model, which needs no network (`KB_MODEL_DIR`).
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import sys
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.collection import collection
+from bench.origin import Record
 from bench.peers import basic_memory, kb, mcp_memory_service
 from bench.peers.embeddings import embeddings_served
 from bench.tokens import BEGINNING, SCOPE, count, flat
@@ -52,6 +54,12 @@ class Tally:
     tokens: int = 0
     adding: float = 0
     searching: float = 0
+
+    def figures(self) -> dict[str, float]:
+        """Return the columns of the docs."""
+        recall, tokens = self.recall / self.questions, self.tokens / self.questions
+        per_thousand = recall / tokens * 1000
+        return {"Recall of evidence": recall, "Tokens per answer": tokens, "Recall per 1,000 tokens": per_thousand}
 
     def __str__(self) -> str:
         recall, tokens = self.recall / self.questions, self.tokens / self.questions
@@ -92,19 +100,32 @@ async def measure(peer: Any, environment: Path, embeddings: str) -> Tally:  # no
     return tally
 
 
+def parse(description: str) -> argparse.Namespace:
+    """Return the programs to measure, and the file for the figures."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("peers", metavar="PEER", nargs="*")
+    parser.add_argument("--json", type=Record)
+    return parser.parse_args()
+
+
 def main() -> int:
     """0 if every peer that was asked for could be measured."""
+    arguments = parse("Measure the evidence that an agent gets for its tokens.")
     installed = Path(os.environ.get("KB_PEERS", "peers"))
-    missing = 0
+    missing, found = 0, {}
     print(f"{'':22}{'recall':>8}{'tokens':>10}{'per 1,000':>14}{'adding, s':>10}{'ms':>10}", flush=True)
     with embeddings_served() as embeddings:
-        for name in sys.argv[1:] or PEERS:
+        for name in arguments.peers or PEERS:
             if name != "kb" and not (installed / name).exists():
                 print(f"{name:22}not installed in {installed}")
                 missing += 1
                 continue
-            print(f"{name:22}{asyncio.run(measure(PEERS[name], installed / name, embeddings))}", flush=True)
-    return int(bool(missing and sys.argv[1:]))
+            tally = asyncio.run(measure(PEERS[name], installed / name, embeddings))
+            found[name] = tally.figures()
+            print(f"{name:22}{tally}", flush=True)
+    if arguments.json:
+        arguments.json.save(found)
+    return int(bool(missing and arguments.peers))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Count right answers, calls and tokens of a simple agent, with kb and with similar programs, each over MCP.
 
-    KB_PEERS=DIR python -m bench.peers.questions [PEER...]
+    KB_PEERS=DIR python -m bench.peers.questions [--json FILE] [PEER...]
 
 Each program keeps the same 100 notes: the facts in facts.toml, among turns of conversations. The same loop asks each
 one 30 questions: it searches for the question, then for its keywords, then for the longest keywords one by one, until
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.collection import collection
 from bench.peers import basic_memory, kb, server_memory
+from bench.peers.__main__ import parse
 from bench.peers.embeddings import embeddings_served
 from bench.tokens import count
 from kb.index.words.function_words import STOP_WORDS
@@ -104,18 +105,22 @@ async def measure(peer: Any, environment: Path, embeddings: str) -> Tally:  # no
 
 def main() -> int:
     """0 if every program that was asked for could be measured."""
+    arguments = parse("Count right answers, calls and tokens of a simple agent.")
     installed = Path(os.environ.get("KB_PEERS", "peers"))
-    missing = 0
+    missing, found = 0, {}
     print(f"{len(facts())} questions about {NOTES} notes{'':14}{'right':>8}{'calls':>8}{'tokens':>10}", flush=True)
     with embeddings_served() as embeddings:
-        for name in sys.argv[1:] or PEERS:
+        for name in arguments.peers or PEERS:
             if name != "kb" and not (installed / name).exists():
                 print(f"  {name:40}not installed in {installed}")
                 missing += 1
                 continue
             tally = asyncio.run(measure(PEERS[name], installed / name, embeddings))
+            found[name] = {"Right answers": tally.right, "Calls": tally.calls, "Tokens of answers": tally.tokens}
             print(f"  {name:40}{tally.right:8}{tally.calls:8}{tally.tokens:10}", flush=True)
-    return int(bool(missing and sys.argv[1:]))
+    if arguments.json:
+        arguments.json.save(found)
+    return int(bool(missing and arguments.peers))
 
 
 if __name__ == "__main__":

@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bench.corpus import CHUNKS, drawn, load_sentences, queries, texts_of
+from bench.origin import Record
 from bench.peers.speed.kb import TAGGED
 from bench.peers.speed.passages import TAGS, TOP, Passages, Queries
 from bench.scale import MEMORY, Client, settle, timed
-from bench.scale_report import rounded
 from bench.serving import Server, launched, open_model
 from kb.search.query import Query, keywords
 from kb.store.rows import Filter
@@ -224,11 +224,26 @@ def _figures(times: dict[str, list[float]]) -> Figures:
     return figures
 
 
+def by_row(found: dict[str, Figures]) -> dict[str, Figures]:
+    """Return the figures by row and column of the docs."""
+    return {
+        row: {NAMES[name]: figures[key] for name, figures in found.items() if key in figures}
+        for row, key in ROWS.items()
+    }
+
+
 def table(found: dict[str, Figures]) -> str:
     """Return the figures in Markdown, a column for each engine."""
     lines = [["Figure", *(NAMES[name] for name in found)], ["---"] * (len(found) + 1)]
     lines += [[name, *(_cell(figures, name, key) for figures in found.values())] for name, key in ROWS.items()]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def rounded(number: float, name: str = "") -> str:
+    """Return a number with three digits, all digits before the point, or three decimals of a recall."""
+    if name.startswith("recall"):
+        return f"{number:.3f}"
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _cell(figures: Figures, name: str, key: str) -> str:
@@ -264,7 +279,7 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=PASSAGES)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="queries that are measured; 0 only builds")
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Record)
     arguments = parser.parse_args()
     peers = [peer for peer in arguments.peers if peer == "kb" or environment(peer).exists()]
     with tempfile.TemporaryDirectory() as scratch:
@@ -272,7 +287,7 @@ def main() -> None:
     if found:
         print(table(found))
     if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1))
+        arguments.json.save(by_row(found))
 
 
 if __name__ == "__main__":
