@@ -14,9 +14,9 @@ from kb.index.vectors.scores import EMPTY_SCORES
 from kb.index.words.bm25 import inverse_document_frequency
 from kb.index.words.matches import Occurrences
 from kb.search import numbers
+from kb.search.contained_words import OccurrencesOf
 from kb.search.query import Unit
 
-OccurrencesOf = Callable[[Sequence[str], NDArray[np.int64]], Sequence[Occurrences | None]]
 TextsOf = Callable[[Sequence[int]], Sequence[str]]
 
 RARE, RARE_SHARE = 4, 0.001
