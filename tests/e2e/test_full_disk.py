@@ -261,14 +261,16 @@ async def test_undoing_takes_each_document_back_whole_or_says_why_not(on_a_small
 @pytest.mark.slow
 async def test_purging_makes_room_where_there_is_a_little(on_a_small_disk):
     api, disk, _ = on_a_small_disk
-    job = await finished(api, await api.add_file("ships.md", SHIPS))
+    many = "\n\n".join(f"# Part {number}\n\nThe keeper counts ship {number}." for number in range(3_000))
+    job = await finished(api, await api.add_file("ships.md", many.encode()))
     await settled(api, disk)
     with filled(disk, but=5 << 20):
         await api.delete_document(job["document_id"], purge=True)
+        # The log is on this disk too, and the database keeps its free pages, so the file's size is not free to the byte.
         await eventually_async(
-            "what the document took is free",
+            "most of the file's room is free",
             partial(free_bytes, disk),
-            lambda free: free > (5 << 20) + len(SHIPS),
+            lambda free: free > (5 << 20) + len(many) // 2,
         )
 
 
