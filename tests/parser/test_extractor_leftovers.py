@@ -15,7 +15,7 @@ from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.resource_usage import files_below
 from kb.parser.sandbox import Limits
-from tests.unit.test_devices import without_rights
+from tests.embed.test_devices import without_rights
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="rights on folders are those of POSIX")
 

@@ -31,7 +31,7 @@ from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 if "--without-landlock" in sys.argv:
-    from tests.unit.test_extractor_attacks import forbid_landlock
+    from tests.parser.test_extractor_attacks import forbid_landlock
     forbid_landlock()
 box = ExtractingSandbox(Limits(memory_mb=int(sys.argv[3])), Extractors.parse(sys.argv[1]), 100, unconfined="--unconfined" in sys.argv)
 try:

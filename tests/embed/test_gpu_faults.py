@@ -24,9 +24,9 @@ from kb.embed.onnx import substitute
 from kb.embed.onnx.embedder import GPU_BATCHES, OnnxEmbedder
 from kb.embed.onnx.requirements import Machine
 from kb.embed.onnx.substitute import RETRY_SECONDS
+from tests.embed.test_devices import CPU, CUDA, Driver, machine_with
 from tests.support.models import quantized
 from tests.support.rare_cases import mostly_rare
-from tests.unit.test_devices import CPU, CUDA, Driver, machine_with
 
 pytestmark = pytest.mark.slow  # each test opens further sessions of the model
 
