@@ -23,12 +23,12 @@ from kb.documents.originals import Originals, queue_unread
 from kb.documents.page_pictures import PagePictures
 from kb.embed.protocol import Embedder
 from kb.filesystem import make_folder
-from kb.formats.registry import DOC_TYPES
+from kb.formats.installed_types import DOC_TYPES
 from kb.gauges import Gauges
 from kb.inbox import Inbox
 from kb.ingest.active_model import ActiveModel, open_model_for
-from kb.ingest.note_vectors import NoteVectors
 from kb.ingest.stop_signal import StopSignal
+from kb.ingest.vectors_at_once import NoteVectors
 from kb.live_settings import LiveSettings, Part, check_backup_folder, check_inbox_folder
 from kb.notes_folder.folder import NotesFolder
 from kb.notes_folder.parts import FolderParts

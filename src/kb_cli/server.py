@@ -32,7 +32,7 @@ from kb_cli.runtime import banner
 from kb_cli.runtime.allocator import limit_arenas, trim
 from kb_cli.runtime.deadline import end_in_time
 from kb_cli.runtime.exit_codes import INTERRUPTED
-from kb_cli.watching_child import watch_folder, watching
+from kb_cli.watch_process import watch_folder, watching
 
 if sys.platform == "win32":
     from asyncio import run as run_loop

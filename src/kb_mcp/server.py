@@ -17,7 +17,7 @@ from kb import __version__
 from kb.api.rights import Right
 from kb.client.client import EngineClient
 from kb_mcp.auth import needs
-from kb_mcp.errors import translate_errors
+from kb_mcp.error_wording import translate_errors
 from kb_mcp.tools.documents import DocumentTools
 from kb_mcp.tools.history import HistoryTools
 from kb_mcp.tools.prompts import register_prompts

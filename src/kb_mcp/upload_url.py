@@ -12,8 +12,8 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import Invalid, KbError
+from kb.asgi.error_replies import on_http_exception, problem
 from kb.asgi.hosts import outer_address
-from kb.asgi.problem import on_http_exception, problem
 from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import acting_for
 from kb_mcp.clients import acting_as_client

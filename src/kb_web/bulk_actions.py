@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
-from kb.api.job_errors import remedy_for
+from kb.api.job_error_phrases import remedy_for
 from kb_web.document_html import Row, plain
 from kb_web.documents import Linking, documents_asked, folder_of_file, linking_documents, number_in, split_tags, told_of
 from kb_web.notices import one_operation, place_in

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid
-from kb.words import describe_shared
+from kb.wording import describe_shared
 from kb_web.bulk_actions import check_copies, seconds_in
 from kb_web.document_html import Row, plain
 from kb_web.documents import number_in

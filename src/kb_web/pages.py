@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from kb.api.errors import KbError, TooManyGuesses, Unauthorized
 from kb.api.omissions import phrase
-from kb.asgi.problem import on_http_exception, on_kb_error
+from kb.asgi.error_replies import on_http_exception, on_kb_error
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb_web.document_html import Row, plain
 from kb_web.sessions import Visit

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kb.api.job_errors import remedy_for
+from kb.api.job_error_phrases import remedy_for
 from kb.api.rights import OF_JOB
 from kb_web.document_html import Row, plain
 

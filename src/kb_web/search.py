@@ -12,10 +12,10 @@ from starlette.responses import Response
 
 from kb.api.errors import Invalid
 from kb_web.document_html import Row, plain, snippet
-from kb_web.facets import facets
 from kb_web.marking import matched
 from kb_web.pages import render
 from kb_web.rows import document_row, job_row, place
+from kb_web.search_filters import facets
 from kb_web.search_form import COUNTED, MODES, SearchForm
 from kb_web.sessions import Visit
 

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kb.api.date_parsing import day, moment, own_day, read
+from kb.api.date_parsing import day, moment, read
+from kb.api.document_day import own_day
 from kb.api.errors import Invalid
 
 SUNDAY = datetime(2026, 11, 22)  # noqa: DTZ001 - read as the day of some zone

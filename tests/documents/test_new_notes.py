@@ -16,19 +16,18 @@ from kb.api.fields import ENDED
 from kb.api.note_models import NoteRequest
 from kb.api.rights import Caller, Limit
 from kb.blobs.folder import FolderBlobs
-from kb.documents import alike
+from kb.documents import similar_notes
 from kb.documents.delete import delete, purge
-from kb.documents.edit import Edit
-from kb.documents.new_note import NoteIntake
-from kb.documents.note_change import NoteChange
+from kb.documents.job_queue import drop, retry
+from kb.documents.note_edit import Edit, NoteChange
 from kb.documents.originals import Originals
-from kb.documents.restore import restore
-from kb.documents.submit import drop, retry
+from kb.documents.restore_document import restore
 from kb.documents.undo import Scope, carry_out, find_operation, plan
-from kb.documents.update import update_note
-from kb.ingest import note_vectors
+from kb.documents.write_new_note import NoteIntake
+from kb.documents.write_updated_note import update_note
+from kb.ingest import vectors_at_once
 from kb.ingest.active_model import ActiveModel
-from kb.ingest.note_vectors import NoteVectors
+from kb.ingest.vectors_at_once import NoteVectors
 from kb.markdown.front_matter import fact_of
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
@@ -84,7 +83,7 @@ def pool():
 
 @pytest.fixture
 def intake(store, gate, pool, tmp_path, monkeypatch):
-    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 20)
+    monkeypatch.setattr(vectors_at_once, "PATIENCE_SECONDS", 20)
     (tmp_path / "staging").mkdir(exist_ok=True)
     return NoteIntake(store, FolderBlobs(tmp_path), NoteVectors(gate, pool))
 
@@ -105,7 +104,7 @@ def closed(gate):
 
 def late(intake, gate, monkeypatch, text=FERRY, **fields):
     """The answer for a note that came while the model was busy."""
-    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(vectors_at_once, "PATIENCE_SECONDS", 0.01)
     with closed(gate):
         return add(intake, text, **fields)
 
@@ -273,7 +272,7 @@ def test_a_note_without_vectors_gets_them_when_it_is_added_again(
     assert worked_off(store, gate, tmp_path, lost.job_id).status == "failed"
     gate.fails = False
     drop(store, FolderBlobs(tmp_path), lost.job_id)
-    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 20 if is_free else 0.01)
+    monkeypatch.setattr(vectors_at_once, "PATIENCE_SECONDS", 20 if is_free else 0.01)
     with nullcontext() if is_free else closed(gate):
         answer = add(intake, FERRY, title=again)
     assert (answer.document_id, answer.existed) == (lost.document_id, True)
@@ -323,7 +322,7 @@ def test_a_note_added_again_with_a_source_and_a_tag_keeps_its_title(store, intak
 
 
 def test_an_undo_takes_back_a_note_that_waits_for_vectors(store, intake, gate, tmp_path, monkeypatch):
-    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(vectors_at_once, "PATIENCE_SECONDS", 0.01)
     me = Author("me", operation_key="one")
     with closed(gate):
         answer = intake.add(NoteRequest(text=FERRY), author=me)
@@ -370,7 +369,7 @@ def test_a_note_comes_after_what_is_queued_for_its_path(store, intake, gate, tmp
 
 def test_a_note_that_only_waits_for_vectors_keeps_none_from_its_path(store, intake, gate, tmp_path, monkeypatch):
     first = late(intake, gate, monkeypatch, source_path="trips/ferry")
-    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 20)
+    monkeypatch.setattr(vectors_at_once, "PATIENCE_SECONDS", 20)
     second = add(intake, "The ferry leaves at noon.", source_path="trips/ferry")
     assert (second.status, second.document_id) == ("done", first.document_id)
     assert worked_off(store, gate, tmp_path, first.job_id).status == "done"
@@ -621,10 +620,10 @@ def test_if_new_sees_what_came_while_the_note_was_prepared_and_searches_in_no_wr
 ):
     others = [FERRY, "Bruno prefers tea.", REWORDED]
     add(intake, others[0])
-    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 0.01 if is_busy else 20)
+    monkeypatch.setattr(vectors_at_once, "PATIENCE_SECONDS", 0.01 if is_busy else 20)
     raced = replace(intake, store=Raced(store, lambda: [add(intake, other) for other in others]))
     searched = []
-    monkeypatch.setattr(alike, "_candidates", record_and(alike._candidates, searched))
+    monkeypatch.setattr(similar_notes, "_candidates", record_and(similar_notes._candidates, searched))
     with closed(gate) if is_busy else nullcontext():
         answer = add(raced, API, if_new=True)
     assert (answer.stored, [note.text for note in answer.alike]) == (False, [others[2]])

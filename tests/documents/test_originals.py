@@ -19,9 +19,9 @@ from kb.api.job_models import FileRequest
 from kb.blobs.folder import FolderBlobs, KeptFiles
 from kb.blobs.protocol import kept_as
 from kb.documents.disk_use import FRESH_SECONDS, MOST_SECONDS, DiskUse, sizes
+from kb.documents.job_queue import submit_file
 from kb.documents.originals import Originals, queue_unread
 from kb.documents.staging import staged_jobs
-from kb.documents.submit import submit_file
 from kb.formats.text.extracted import Attachment
 from kb.store.rows import NewJob
 from tests.store.test_store import add, content

@@ -21,8 +21,8 @@ from kb.api.file_types import OWN_TYPES
 from kb.formats.containers.ole import OLE_SIGNATURE
 from kb.formats.detect import detect
 from kb.formats.extract import extract
+from kb.formats.installed_types import FORMATS
 from kb.formats.readers.json import read as read_json
-from kb.formats.registry import FORMATS
 from kb.formats.text.extracted import Section
 from kb.formats.text.titles import meaningful
 from tests.support.ole import ole

@@ -19,7 +19,7 @@ from kb.api.fields import DocumentsCursor, JobsCursor
 from kb.api.file_types import MARKUPS
 from kb.formats.detect import detect
 from kb.formats.extract import extract
-from kb.formats.registry import FORMATS
+from kb.formats.installed_types import FORMATS
 from kb.formats.text.extracted import Extracted, Section
 from kb.ingest.chunk import Chunker
 from kb.markdown.front_matter import front_matter

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from kb.api.errors import Changed, Invalid, Stopped
-from kb.documents.edit import Edit, replace_once
 from kb.documents.excerpts import ChunkTarget, window
+from kb.documents.note_edit import Edit, replace_once
 from kb.embed.onnx.embedder import MIN_TOKENS, OnnxEmbedder
 from kb.formats.text.extracted import Extracted, Section
 from kb.ingest.chunk import BLOCK_CHARS, CHUNK_TOKENS, TOKEN_CHARS, Chunker
 from kb.ingest.stop_signal import StopSignal
 from kb.store.rows import ChunkPlace
-from kb_mcp.errors import error_text
+from kb_mcp.error_wording import error_text
 from kb_mcp.tools import change_conflicts
 from kb_mcp.tools.change_conflicts import refused_change
 from kb_mcp.tools.rendering import visible

@@ -12,7 +12,7 @@ import pytest
 
 from kb import filesystem
 from kb.filesystem import exchange
-from kb.ingest import note_vectors
+from kb.ingest import vectors_at_once
 from kb.notes_folder import disk, incoming, outgoing
 from kb.notes_folder import folder as notes_folder
 from kb.notes_folder.merge import merged
@@ -25,7 +25,7 @@ def at_once(monkeypatch):
     """kb waits neither for the end of typing nor for files that may come back."""
     monkeypatch.setattr(incoming, "DELETE_SECONDS", 0.0)
     monkeypatch.setattr(outgoing, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 60.0)  # no worker would make the vectors later
+    monkeypatch.setattr(vectors_at_once, "PATIENCE_SECONDS", 60.0)  # no worker would make the vectors later
 
 
 @pytest.fixture

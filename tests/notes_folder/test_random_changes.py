@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kb.api.errors import KbError
-from kb.ingest import note_vectors
+from kb.ingest import vectors_at_once
 from kb.notes_folder import disk, incoming, outgoing
 from kb.notes_folder.file_text import own_fields, parsed
 from kb.store.rows import ChunkPosition, Content, NewChunk
@@ -332,7 +332,7 @@ def run(kept, seed, steps):
 def kept(make_store, embedder, tmp_path, monkeypatch):
     monkeypatch.setattr(incoming, "DELETE_SECONDS", 0.0)
     monkeypatch.setattr(outgoing, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 60.0)  # no worker would make the vectors later
+    monkeypatch.setattr(vectors_at_once, "PATIENCE_SECONDS", 60.0)  # no worker would make the vectors later
     (tmp_path / "data" / "staging").mkdir(parents=True)
     with make_store() as store:
         yield KeptFolder(store, embedder, tmp_path / "notes", tmp_path / "data")

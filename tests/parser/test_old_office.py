@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from kb.api.errors import Unreadable
-from kb.api.job_errors import remedy_for
+from kb.api.job_error_phrases import remedy_for
 from kb.formats.text.external_types import Opaque
 from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors

@@ -17,7 +17,7 @@ from kb.index.words.query_word_groups import alternatives
 from kb.markdown.front_matter import front_matter
 from kb.markdown.tags import tags_in
 from kb.search.apostrophes import apart, is_contraction
-from kb.search.copies import COUNTED, deduplicate
+from kb.search.copied_passages import COUNTED, deduplicate
 from kb.search.fusion import Candidates, Ranking, best, fuse, measure_scale
 from kb.search.highlights import Highlighter
 from kb.search.numbers import meant

@@ -13,7 +13,7 @@ from kb.api.omissions import phrase
 from kb.blobs.folder import FolderBlobs
 from kb.documents.delete import purge
 from kb.documents.originals import Originals
-from kb.documents.restore import restore
+from kb.documents.restore_document import restore
 from kb.documents.staging import staged_jobs
 from kb.formats.text.extracted import Attachment
 from kb.ingest.draft import MAX_ATTACHMENTS

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from kb.documents.save import save
+from kb.documents.write_document import write_document
 from kb.embed.open import open_embedder
 from kb.ingest.active_model import ActiveModel
 from kb.ingest.draft import draft_note, embed_draft
@@ -31,7 +31,7 @@ def store(tmp_path, embedder):
         notes = [embed_draft(draft_note(text, None, embedder), embedder) for text in texts]
         with opened.write() as tx:
             for note in notes:
-                save(tx, note, None, ())
+                write_document(tx, note, None, ())
         yield opened
 
 

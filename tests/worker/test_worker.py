@@ -18,15 +18,14 @@ from hypothesis import strategies as st
 
 from kb.api.errors import KbError, NotRetryable
 from kb.api.fields import ENDED
-from kb.api.job_errors import remedy_for
+from kb.api.job_error_phrases import remedy_for
 from kb.api.rights import Limit
 from kb.blobs.folder import FolderBlobs
-from kb.documents.edit import Edit
-from kb.documents.note_change import NoteChange
+from kb.documents.job_queue import drop, retry
+from kb.documents.note_edit import Edit, NoteChange
 from kb.documents.originals import Originals
-from kb.documents.save import save
-from kb.documents.submit import drop, retry
-from kb.documents.update import update_note
+from kb.documents.write_document import write_document
+from kb.documents.write_updated_note import update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.ingest.stop_signal import StopSignal
 from kb.parser.extracting_sandbox import ExtractingSandbox
@@ -155,9 +154,9 @@ def test_a_job_that_alone_meets_an_io_error_fails_and_the_queue_goes_on(store, w
     def saved(tx, content, *arguments, **options):
         if "doomed" in content.chunks[0].text:
             raise apsw.exception_for(apsw.SQLITE_IOERR_READ)  # of the pages that it is to be written to
-        return save(tx, content, *arguments, **options)
+        return write_document(tx, content, *arguments, **options)
 
-    monkeypatch.setattr("kb.worker.job.save", saved)
+    monkeypatch.setattr("kb.worker.job.write_document", saved)
     job = ended(store, submit(store, worker, text="doomed"))
     assert (job.status, job.document_id) == ("failed", None)
     assert "see its log" in job.error

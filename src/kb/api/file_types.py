@@ -89,7 +89,7 @@ FORMATS: Final = (
 )
 
 OWN_TYPES: Final = tuple(sorted(("note", *(each.doc_type for each in FORMATS))))
-"""The types of documents that kb has without other packages. The engine knows all (`kb.formats.registry`)."""
+"""The types of documents that kb has without other packages. The engine knows all (`kb.formats.installed_types`)."""
 
 MARKUPS: Final = {".org": "kb.formats.readers.org", **dict.fromkeys((".rst", ".rest"), "kb.formats.readers.rst")}
 """The readers of texts with their own heading syntax, by file name suffix."""

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from kb.api.fields import NOTE
 from kb.documents.originals import Originals
-from kb.documents.replacement import rival_successors
-from kb.documents.save import merge
+from kb.documents.replaced_notes import rival_successors
+from kb.documents.write_document import merge
 from kb.embed.protocol import Embedder
 from kb.exchange.export_folder import ExportedDocument, ExportFolder, Imported, slices
 from kb.ingest.chunk import Chunker

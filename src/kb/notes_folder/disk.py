@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from kb.api.limits import larger_than
+from kb.api.limit_errors import larger_than
 from kb.api.stream_safe import composed
 from kb.filesystem import exchange, move_to_free, open_regular, sync, sync_descriptor
 from kb.folders.temporary_files import is_leftover

@@ -13,7 +13,7 @@ from kb.access.restricted_store import restricted
 from kb.api.rights import Caller
 from kb.documents.originals import Originals
 from kb.folders.disk_view import DiskView
-from kb.ingest.note_vectors import NoteVectors
+from kb.ingest.vectors_at_once import NoteVectors
 from kb.notes_folder.file_text import FileContent
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import NoteFile

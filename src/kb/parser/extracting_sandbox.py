@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from kb.api.errors import OutOfReach, Stopped, Unreadable
 from kb.api.fields import Restriction
 from kb.api.file_types import IMAGE
-from kb.api.job_errors import NO_OCR
+from kb.api.job_error_phrases import NO_OCR
 from kb.formats.ocr_text import has_words, with_pages, with_pictures, with_remark
 from kb.formats.text.external_types import Opaque, is_picture
 from kb.formats.text.extracted import NO_TEXT, Extracted, Picture, Scan

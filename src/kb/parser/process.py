@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract, reader
+from kb.formats.installed_types import FORMATS
 from kb.formats.readers.pdf_picture import count_pages, draw_page, picture_to_read
-from kb.formats.registry import FORMATS
 from kb.formats.text.external_types import Opaque
 from kb.formats.text.extracted import Picture, attached_room
 from kb.parser.drop_privileges import confine, end_with, limit

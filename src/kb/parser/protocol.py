@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, Validati
 from kb.api.fields import Tag
 from kb.api.limits import MAX_TITLE
 from kb.api.omissions import KINDS
-from kb.formats.registry import FORMATS
+from kb.formats.installed_types import FORMATS
 from kb.formats.text.builder import LONGEST_HEADING
 from kb.formats.text.extracted import (
     LONGEST_MESSAGE_ID,

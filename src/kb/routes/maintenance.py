@@ -9,7 +9,7 @@ from kb.api.folder_models import NotesFolderRequest, NotesFolderStatus
 from kb.api.maintenance_models import Reembedding, ReembedRequest
 from kb.api.overview_models import Maintenance, MaintenanceRequest
 from kb.routes.dependencies import ADMIN, ServicesDep
-from kb.routes.problems import problems
+from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute)

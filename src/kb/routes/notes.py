@@ -10,15 +10,13 @@ from fastapi import APIRouter, Header, Request
 
 from kb.api.document_models import ChangedNote
 from kb.api.errors import Invalid
-from kb.api.limits import check_note, check_tags
+from kb.api.limit_errors import check_note, check_tags
 from kb.api.note_models import NoteUpdate
-from kb.documents.edit import Edit
-from kb.documents.note_change import NoteChange
-from kb.documents.update import update_note
-from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
+from kb.documents.note_edit import Edit, NoteChange
+from kb.documents.write_updated_note import update_note
+from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep, hashes_in
 from kb.routes.documents import to_models, with_chunks
-from kb.routes.preconditions import hashes_in
-from kb.routes.problems import problems
+from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute, tags=["notes"])

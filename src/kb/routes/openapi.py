@@ -11,7 +11,8 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS, most_results
+from kb.api.limit_errors import most_results
+from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS
 from kb.asgi.security_headers import with_own_scripts
 from kb.settings import Settings
 

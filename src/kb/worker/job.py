@@ -14,14 +14,14 @@ from typing import NamedTuple
 from kb.access.restricted_store import as_caller
 from kb.api.errors import AlreadyReplaced, Forbidden, LeaseLost, OutOfReach, Unreadable
 from kb.api.fields import NOTE, VECTORS
-from kb.api.job_errors import IN_BIN, OF_ENGINE
+from kb.api.job_error_phrases import IN_BIN, OF_ENGINE
 from kb.api.rights import Caller
 from kb.blobs.protocol import staged_as
-from kb.documents.late_vectors import add_vectors, await_vectors, draft_of
 from kb.documents.originals import Originals
-from kb.documents.replacement import check_current, replacement_remedy
-from kb.documents.save import save
+from kb.documents.replaced_notes import check_current, replacement_remedy
 from kb.documents.staging import discard, staged_jobs
+from kb.documents.vectors_by_job import add_vectors, await_vectors, draft_of
+from kb.documents.write_document import write_document
 from kb.embed.protocol import Embedder
 from kb.ingest.draft import Draft, draft_file, draft_note, embed_slices, embedded_contents
 from kb.ingest.stop_signal import StopSignal
@@ -320,7 +320,7 @@ class Ingestion:
             try:
                 if content.replaces is not None:
                     check_current(mine, content.replaces, content.content_hash, job.source_path)
-                saved = save(mine, content, job.source_path, job.tags, part_of=job.part_of, author=job.author)
+                saved = write_document(mine, content, job.source_path, job.tags, part_of=job.part_of, author=job.author)
             # because of other writes in the meantime; nothing is written yet
             except (Forbidden, AlreadyReplaced) as error:
                 replaced = content.replaces if isinstance(error, AlreadyReplaced) else None

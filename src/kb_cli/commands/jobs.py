@@ -4,7 +4,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from kb.api.errors import NotFound
-from kb.api.job_errors import remedy_for
+from kb.api.job_error_phrases import remedy_for
 from kb.api.omissions import phrase
 from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output

@@ -37,7 +37,7 @@ from kb_cli.sync.folder_names import chosen_prefix, named, resolved
 from kb_cli.sync.report import count_files, needs_yes, print_result
 from kb_cli.sync.round import Round, sync_folder
 from kb_cli.sync.watch_records import WatchedFolder, load_records, remove_record, save_record
-from kb_cli.sync.watcher import Watcher, alone, described, end_with_parent
+from kb_cli.sync.watch_threads import Watcher, alone, described, end_with_parent
 
 ADD, LIST, NOW, REMOVE, RUN = "add", "list", "now", "remove", "run"
 START_SECONDS = 6

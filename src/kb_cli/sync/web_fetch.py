@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 from kb import __version__
-from kb.api.limits import larger_than
+from kb.api.limit_errors import larger_than
 from kb_cli.runtime.exit_codes import LocalError
 
 if TYPE_CHECKING:

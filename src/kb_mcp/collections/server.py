@@ -28,7 +28,7 @@ from kb_mcp.collections.membership import (
     is_collection,
     tags_to_field,
 )
-from kb_mcp.errors import tool_error
+from kb_mcp.error_wording import tool_error
 from kb_mcp.middleware import NextResource, ResourceRead
 from kb_mcp.middleware.arguments import normalize
 from kb_mcp.server import DESTRUCTIVE_IDEMPOTENT, create_server, register_tool

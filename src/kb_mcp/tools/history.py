@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from kb.api.date_parsing import moment
 from kb.api.errors import Invalid
 from kb.client.client import JSON, EngineClient
-from kb.words import count_changes, describe_step
+from kb.wording import count_changes, describe_step
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.tools import compact_answers

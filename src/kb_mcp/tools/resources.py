@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.api.limits import ID_DIGITS
 from kb.client.client import JSON, EngineClient
-from kb_mcp.errors import error_text, translate_errors
+from kb_mcp.error_wording import error_text, translate_errors
 from kb_mcp.tools.compact_answers import document_date
 from kb_mcp.tools.rendering import NOTICE, QUOTES_NOTICE, list_text, quoted
 from kb_mcp.tools.token_budget import AnswerLimiter, check_from_chunk

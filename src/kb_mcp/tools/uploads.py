@@ -25,7 +25,7 @@ from kb.api.limits import MAX_LABEL
 from kb.client.client import EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
-from kb_mcp.errors import error_text
+from kb_mcp.error_wording import error_text
 from kb_mcp.tools.compact_answers import receipt
 from kb_mcp.tools.documents import WAIT_SECONDS, WHOLE, Tags
 from kb_mcp.tools.path_hints import check_path

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
-from kb.api.date_parsing import own_day
+from kb.api.document_day import own_day
 from kb.api.fields import Sort
 from kb.index.words.document_names import folded
 from kb.store.row_mapping import stored

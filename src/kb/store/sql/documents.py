@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.api.date_parsing import own_day
+from kb.api.document_day import own_day
 from kb.api.errors import ModelChanged
 from kb.api.fields import Sort
 from kb.api.rights import Limit

@@ -1,18 +1,16 @@
-"""A change of a note, and whether a call repeats it because its sender missed the first answer."""
+"""Whether a change of a note repeats one, because its sender missed the first answer."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import datetime
-from hashlib import sha256
 from itertools import pairwise, takewhile
 from typing import Final
 
 from kb import clock
-from kb.api.errors import AlreadyMade, Invalid, KeyReused
+from kb.api.errors import AlreadyMade, KeyReused
 from kb.api.fields import NOTE
-from kb.documents.edit import Edit
+from kb.documents.note_edit import NoteChange
 from kb.store.protocol import Transaction
 from kb.store.rows import Author, Document, NewJob, Version
 
@@ -21,38 +19,6 @@ REPEATED_SECONDS: Final = 600
 
 LOOKED_AT: Final = 100
 """How many of a note's last versions may be that edit."""
-
-NO_EDIT: Final = Edit()
-
-
-@dataclass(frozen=True, slots=True)
-class NoteChange:
-    """The changes to a note; its `content_hash` must be one of `if_match`.
-
-    With `inline_tags`, the note also gets the #tags that only its new text has.
-    `once` refuses an edit that its author has just made. A change with an `idempotency_key` is made once;
-    `request_hash` is the hash of the whole call.
-    """
-
-    edit: Edit = NO_EDIT
-    title: str | None = None
-    tags_add: Sequence[str] = ()
-    tags_remove: Sequence[str] = ()
-    if_match: Collection[str] | None = None
-    inline_tags: bool = False
-    once: bool = False
-    idempotency_key: str | None = None
-    request_hash: str | None = None
-
-    def makes(self, note: Document, former: str) -> bool:
-        """Return whether the change makes a note from its earlier text."""
-        try:
-            text = self.edit.apply(former)
-        except Invalid:
-            return False
-        removed = set(self.tags_remove).difference(self.tags_add)
-        has_tags = set(self.tags_add) <= set(note.tags) and removed.isdisjoint(note.tags)
-        return has_tags and self.title in (None, note.title) and _sha256(text) == note.content_hash
 
 
 def is_repeated(tx: Transaction, note: Document, text: str, change: NoteChange, author: Author) -> bool:
@@ -105,7 +71,3 @@ def _made(tx: Transaction, change: NoteChange, version: Version, former: Version
 def _age(version: Version) -> float:
     """Return the seconds since a version was made."""
     return (clock.own.now() - datetime.fromisoformat(version.at)).total_seconds()
-
-
-def _sha256(text: str) -> str:
-    return sha256(text.encode()).hexdigest()

@@ -1,15 +1,18 @@
-"""Edit a text in place; the passage to replace may differ slightly in how it is written."""
+"""A change of a note: tags, title, and the edit of its text, whose old passage may be written a little differently."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
 from unicodedata import category, normalize
 
 from kb.api.errors import Invalid
 from kb.api.stream_safe import CONTROLS, IGNORED, SIGN
 from kb.markdown.front_matter import front_matter
+from kb.store.rows import Document
 
 NEAREST: Final = 3
 """How many of the most similar lines an error shows."""
@@ -71,6 +74,39 @@ class Edit:
             matter, after = after[:start], joined(self.prepend, after[start:])
             after = joined(matter, after) if matter else after
         return after
+
+
+NO_EDIT: Final = Edit()
+
+
+@dataclass(frozen=True, slots=True)
+class NoteChange:
+    """The changes to a note; its `content_hash` must be one of `if_match`.
+
+    With `inline_tags`, the note also gets the #tags that only its new text has.
+    `once` refuses an edit that its author has just made. A change with an `idempotency_key` is made once;
+    `request_hash` is the hash of the whole call.
+    """
+
+    edit: Edit = NO_EDIT
+    title: str | None = None
+    tags_add: Sequence[str] = ()
+    tags_remove: Sequence[str] = ()
+    if_match: Collection[str] | None = None
+    inline_tags: bool = False
+    once: bool = False
+    idempotency_key: str | None = None
+    request_hash: str | None = None
+
+    def makes(self, note: Document, former: str) -> bool:
+        """Return whether the change makes a note from its earlier text."""
+        try:
+            text = self.edit.apply(former)
+        except Invalid:
+            return False
+        removed = set(self.tags_remove).difference(self.tags_add)
+        has_tags = set(self.tags_add) <= set(note.tags) and removed.isdisjoint(note.tags)
+        return has_tags and self.title in (None, note.title) and _sha256(text) == note.content_hash
 
 
 def replace_once(text: str, old: str, new: str) -> str:
@@ -189,3 +225,7 @@ def plain(character: str) -> str:
 def is_whole(places: list[int], at: int) -> bool:
     """Return whether a whole character begins at this position, not a part of one."""
     return at in (0, len(places)) or places[at] != places[at - 1]
+
+
+def _sha256(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Responses to requests that FastAPI refuses, and the description of errors in OpenAPI."""
+"""Replies to requests that FastAPI refuses, and the description of all error replies in OpenAPI."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.routing import compile_path
 
 from kb.api.errors import BY_CODE, Invalid
-from kb.api.problem_models import Problem
-from kb.asgi.problem import ProblemResponse, on_http_exception, problem, problem_body
+from kb.asgi.error_replies import ProblemResponse, on_http_exception, problem, problem_body
 
 MAX_ERRORS = 20
 """The number of faulty fields that a response lists."""
@@ -39,6 +39,17 @@ DESCRIPTIONS = {
     503: "The engine is starting or overloaded, or cannot write to its disk.",
     507: "The engine's disk is full; nothing was written.",
 }
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457). `errors` lists up to 20 wrong fields, and `more_errors` counts the others."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, str]] | None = None
+    more_errors: int | None = None
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:

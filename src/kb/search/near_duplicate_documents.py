@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from kb.search.copies import ALIKE, WORD, shingles
+from kb.search.copied_passages import ALIKE, WORD, shingles
 from kb.store.protocol import Transaction
 from kb.store.row_mapping import cursor_after
 from kb.store.rows import Document, Filter

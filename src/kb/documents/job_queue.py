@@ -14,7 +14,7 @@ from kb.api.job_models import FileRequest, JobAccepted, JobDropped
 from kb.api.note_models import Alike, NoteRequest
 from kb.blobs.protocol import Blobs
 from kb.documents.lookup import existing_job
-from kb.documents.replacement import check_current, check_replaceable
+from kb.documents.replaced_notes import check_current, check_replaceable
 from kb.documents.staging import discard, stage
 from kb.formats.text.base64_data import without_embedded
 from kb.formats.text.batches import filename_from_title

@@ -1,4 +1,4 @@
-"""Changes of an existing document: the text of a note, tags, the source path."""
+"""Write the new text, title or tags of a note."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
-from kb.api.errors import Changed, Invalid, NotANote, PathTaken
+from kb.api.errors import Changed, Invalid, NotANote
 from kb.api.fields import NOTE
-from kb.api.limits import check_document_tags
-from kb.documents.edit import Edit
-from kb.documents.late_vectors import await_vectors
+from kb.api.limit_errors import check_document_tags
+from kb.documents.if_match import check_match
 from kb.documents.lookup import author_of, existing_document
-from kb.documents.note_change import NO_EDIT, NoteChange, is_repeated, keep_key
-from kb.documents.preconditions import check_match
-from kb.documents.save import without_given_tags
+from kb.documents.note_edit import NO_EDIT, Edit, NoteChange
+from kb.documents.repeated_change import is_repeated, keep_key
+from kb.documents.vectors_by_job import await_vectors
+from kb.documents.write_document import without_given_tags
 from kb.embed.protocol import Embedder
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import Draft, draft_note
-from kb.ingest.note_vectors import NoteVectors
+from kb.ingest.vectors_at_once import NoteVectors
 from kb.markdown.front_matter import front_matter
 from kb.markdown.tags import new_tags
 from kb.store.protocol import Store, Transaction
@@ -183,41 +183,3 @@ def _stored_text(tx: Transaction, note: Document) -> str:
 
 def _text(chunks: Sequence[Chunk | NewChunk]) -> str:
     return "".join(chunk.text for chunk in chunks)
-
-
-def change_tags(
-    store: Store, document_id: int, *, add: Sequence[str], remove: Sequence[str], author: Author = NOBODY
-) -> Document:
-    """Add tags to a document and remove others, in one step; return the document.
-
-    Raises:
-        NotFound: the document does not exist.
-        TooManyTags: the document would have too many.
-    """
-    with store.write() as tx:
-        before = set(existing_document(tx, document_id).tags)
-        if before.difference(remove).union(add) != before:
-            tx.history.keep(document_id, author)
-            tx.documents.change_tags(document_id, add=add, remove=remove)
-        document = existing_document(tx, document_id)
-        check_document_tags(document.tags)
-    return document
-
-
-def move(store: Store, document_id: int, source_path: str, author: Author = NOBODY) -> Document:
-    """Change the source path of a document; return the document, which keeps its id and gets a new version.
-
-    Raises:
-        NotFound: the document does not exist.
-        PathTaken: another document has this path.
-    """
-    with store.write() as tx:
-        document = existing_document(tx, document_id)
-        if document.source_path == source_path:
-            return document
-        occupant = tx.documents.at_path(source_path)
-        if occupant is not None:
-            raise PathTaken(f"Document {occupant.id} already has the source_path {source_path}.")
-        tx.history.keep(document_id, author)
-        tx.documents.move(document_id, source_path)
-        return existing_document(tx, document_id)

@@ -1,4 +1,4 @@
-"""Save incoming content: to an existing document, to one in the bin, or to a new one."""
+"""Write incoming content: to an existing document, to one in the bin, or to a new one."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from dataclasses import replace
 from pathlib import PurePath, PurePosixPath
 from typing import Any, Final
 
+from kb.api.errors import PathTaken
 from kb.api.fields import NOTE, THREAD
+from kb.documents.lookup import existing_document
 from kb.markdown.front_matter import claims_of
-from kb.store.protocol import Transaction
+from kb.store.protocol import Store, Transaction
 from kb.store.rows import NOBODY, Author, Binned, Chunk, Content, Document, NewChunk, optional_fields
 
 SAME_FACTS: Final = 20
 """How many notes with the same text are compared with a new one."""
 
 
-def save(
+def write_document(
     tx: Transaction,
     content: Content,
     source_path: str | None,
@@ -56,6 +58,25 @@ def save(
     return document.id, same is not None
 
 
+def move(store: Store, document_id: int, source_path: str, author: Author = NOBODY) -> Document:
+    """Change the source path of a document; return the document, which keeps its id and gets a new version.
+
+    Raises:
+        NotFound: the document does not exist.
+        PathTaken: another document has this path.
+    """
+    with store.write() as tx:
+        document = existing_document(tx, document_id)
+        if document.source_path == source_path:
+            return document
+        occupant = tx.documents.at_path(source_path)
+        if occupant is not None:
+            raise PathTaken(f"Document {occupant.id} already has the source_path {source_path}.")
+        tx.history.keep(document_id, author)
+        tx.documents.move(document_id, source_path)
+        return existing_document(tx, document_id)
+
+
 def known_fact(tx: Transaction, content: Content, source_path: str | None, tags: Collection[str]) -> Document | None:
     """Return the note with the text of a new note without a path, and with other front matter.
 
@@ -89,7 +110,7 @@ def _says_more(content: Content, known: Document, new_claims: Set[tuple[str, str
 
 
 def known_note(tx: Transaction, content: Content, source_path: str | None, tags: Collection[str]) -> Document | None:
-    """Return the note that `save` would keep instead of this new one."""
+    """Return the note that `write_document` would keep instead of this new one."""
     same = tx.documents.with_content(content.content_hash, source_path, note=True)
     return same or known_fact(tx, content, source_path, tags)
 
@@ -103,7 +124,7 @@ def merge(
     is_same: bool,
     author: Author = NOBODY,
 ) -> None:
-    """Write content into an existing document, as `save` does; `is_same` means that it held this content before."""
+    """Write content into an existing document, as above; `is_same` means that it held this content before."""
     given, tags = tags, [*tags, *content.own_tags]
     same = document if is_same else None
     content = _linked(tx, content, document, author)

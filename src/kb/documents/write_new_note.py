@@ -14,15 +14,15 @@ from kb.api.fields import NOTE
 from kb.api.job_models import JobAccepted
 from kb.api.note_models import Alike, NoteRequest
 from kb.blobs.protocol import Blobs
-from kb.documents.alike import MOST_ALIKE, find_alike, says_nothing_new
-from kb.documents.late_vectors import add_vectors
+from kb.documents.job_queue import check_replaced, note_job, receipt, receipt_again, submit_note
 from kb.documents.lookup import existing_job
-from kb.documents.save import known_note, save
-from kb.documents.submit import check_replaced, note_job, receipt, receipt_again, submit_note
+from kb.documents.similar_notes import MOST_ALIKE, find_alike, says_nothing_new
+from kb.documents.vectors_by_job import add_vectors
+from kb.documents.write_document import known_note, write_document
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import Draft, draft_note
-from kb.ingest.note_vectors import NoteVectors
+from kb.ingest.vectors_at_once import NoteVectors
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import NOBODY, Author, Content, Document, Filter, Job, NewJob, optional_fields
 
@@ -137,7 +137,7 @@ def _write(tx: Transaction, ready: Ready) -> Job:
     queued = existing_job(tx, tx.jobs.add(job))
     if job.source_path is not None and tx.jobs.awaits(job.source_path, before=queued.id):
         return queued
-    document_id, existed = save(tx, content, job.source_path, queued.tags, author=job.author)
+    document_id, existed = write_document(tx, content, job.source_path, queued.tags, author=job.author)
     if job.source_path or not existed:
         tx.history.discard_parts(document_id, keep=(), author=job.author)
     if existed and has_vectors:

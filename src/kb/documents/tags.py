@@ -1,18 +1,20 @@
-"""Rename a tag and the tags below it, also in the front matter of notes, or delete them."""
+"""Change the tags of a document; rename or delete a tag and the tags below it, also in the front matter of notes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from kb.api.errors import Invalid, NotFound
 from kb.api.fields import NOTE
+from kb.api.limit_errors import check_document_tags
 from kb.api.limits import MAX_TAG_CHARS
 from kb.api.tag_tree import is_in_branch, renamed, stem
-from kb.documents.late_vectors import await_vectors
-from kb.documents.save import without_given_tags
-from kb.documents.update import given_title
+from kb.documents.lookup import existing_document
+from kb.documents.vectors_by_job import await_vectors
+from kb.documents.write_document import without_given_tags
+from kb.documents.write_updated_note import given_title
 from kb.embed.protocol import Embedder
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import draft_note
@@ -29,6 +31,25 @@ class RenamedTag(NamedTuple):
 
     documents: int
     from_text: int
+
+
+def change_tags(
+    store: Store, document_id: int, *, add: Sequence[str], remove: Sequence[str], author: Author = NOBODY
+) -> Document:
+    """Add tags to a document and remove others, in one step; return the document.
+
+    Raises:
+        NotFound: the document does not exist.
+        TooManyTags: the document would have too many.
+    """
+    with store.write() as tx:
+        before = set(existing_document(tx, document_id).tags)
+        if before.difference(remove).union(add) != before:
+            tx.history.keep(document_id, author)
+            tx.documents.change_tags(document_id, add=add, remove=remove)
+        document = existing_document(tx, document_id)
+        check_document_tags(document.tags)
+    return document
 
 
 @again_if_model_changed

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from kb.api.errors import NotInBin, Occupied
-from kb.documents.late_vectors import await_vectors
+from kb.documents.if_match import check_match
 from kb.documents.lookup import existing_document, existing_version, missing_document
 from kb.documents.originals import Originals
-from kb.documents.preconditions import check_match
-from kb.documents.replacement import drop_taken_link
+from kb.documents.replaced_notes import drop_taken_link
+from kb.documents.vectors_by_job import await_vectors
 from kb.index.words.language import guessed
 from kb.ingest.draft import NO_VECTORS, body_hash_of
 from kb.store.protocol import Store, Transaction
