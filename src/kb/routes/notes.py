@@ -53,11 +53,8 @@ def patch_note(
     A call with `Idempotency-Key` can be repeated. So can one with `If-Match`: if the last change was the same one, the
     answer is the unchanged note.
     """
-    settings = services.settings
-    check_change(update)
-    check_tags(tags_add=update.tags_add, tags_remove=update.tags_remove)
-    for text in (update.text, update.old, update.new, update.append, update.prepend):
-        check_note(text or "", settings.max_note_chars)
+    most = services.settings.max_note_chars
+    check_change(update, most)
     change = NoteChange(
         edit=Edit(update.text, update.old, update.new, update.append, update.prepend),
         title=update.title,
@@ -74,7 +71,7 @@ def patch_note(
         services.note_vectors,
         document_id,
         change,
-        partial(check_note, most=settings.max_note_chars),
+        partial(check_note, most=most),
         services.stop.check,
         author,
     )
@@ -84,8 +81,8 @@ def patch_note(
         return ChangedNote(**dict(answer), embedded=tx.documents.has_vectors(document_id))
 
 
-def check_change(update: NoteUpdate) -> None:
-    """Refuse a change without effect, or with contradictory fields.
+def check_change(update: NoteUpdate, most: int) -> None:
+    """Refuse a change without effect, with contradictory fields, or beyond the limits; texts have `most` characters.
 
     Raises:
         Invalid: the message names the fields that belong together.
@@ -98,3 +95,6 @@ def check_change(update: NoteUpdate) -> None:
         raise Invalid("old, new: send both or neither.")
     if update.text is not None and any(value is not None for value in (update.old, update.append, update.prepend)):
         raise Invalid("text: it is the whole new text. Leave out old, append and prepend.")
+    check_tags(tags_add=update.tags_add, tags_remove=update.tags_remove)
+    for text in (update.text, update.old, update.new, update.append, update.prepend):
+        check_note(text or "", most)
