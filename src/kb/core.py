@@ -317,7 +317,6 @@ def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder,
 
 
 def parser_limits(settings: Settings) -> Limits:
-    """Return the limits for reading one file."""
     return Limits(
         seconds=settings.parse_seconds,
         memory_mb=settings.parse_memory_mb,
@@ -352,7 +351,6 @@ def check_ocr(settings: Settings) -> None:
 
 
 def drawing_limits(settings: Settings) -> Limits:
-    """Return the limits for drawing one page."""
     return replace(parser_limits(settings), seconds=min(settings.parse_seconds, DRAWING_SECONDS))
 
 

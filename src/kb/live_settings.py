@@ -92,7 +92,6 @@ class LiveSettings:
             self._start(part)
 
     def state(self) -> SettingList:
-        """Return all settings of the engine."""
         meanings = Settings.meanings()
         return SettingList(
             settings=[self._setting(name, meanings[name]) for name in Settings.model_fields],

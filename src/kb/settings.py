@@ -266,7 +266,6 @@ class Settings(EngineAccess):
 
     @property
     def store_kind(self) -> StoreKind:
-        """The kind of the database."""
         return store_kind(self.database_url)
 
     @property
@@ -296,7 +295,6 @@ class Settings(EngineAccess):
 
     @property
     def first_key(self) -> Path:
-        """The file of the first key."""
         return self.data_dir / FIRST_KEY
 
     @property

@@ -97,7 +97,6 @@ def acting_for(name: str | None) -> Iterator[None]:
 
 
 def behalf_headers(_method: str, _path: str) -> dict[str, str]:
-    """Return the header that names the key on whose behalf the engine is called."""
     name = current_name()
     return {ON_BEHALF_OF: name} if name else {}
 

@@ -25,7 +25,6 @@ _headers: ContextVar[Iterable[tuple[bytes, bytes]]] = ContextVar("headers", defa
 
 
 def note_headers(scope: Scope) -> None:
-    """Store the headers of a request, which may name the program."""
     _headers.set(scope.get("headers", ()))
 
 

@@ -190,7 +190,6 @@ def seconds_in(text: str) -> float:
 
 
 async def action(visit: Visit, act: str, form: FormData) -> Act:
-    """Return the function that changes one row."""
     engine = visit.engine
     if act == "retag":
         add, remove = split_tags(str(form.get("add", ""))), split_tags(str(form.get("remove", "")))

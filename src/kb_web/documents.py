@@ -100,7 +100,6 @@ async def browse(request: Request, visit: Visit) -> Response:
 
 
 async def all_tags(visit: Visit) -> list[Row]:
-    """Return the most used tags with their numbers of documents."""
     return sorted((await visit.engine.tags())["tags"], key=lambda row: -row["branch"])[:MOST_TAGS]
 
 

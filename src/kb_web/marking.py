@@ -16,7 +16,6 @@ _UNSPACED: Final = re.compile(
 
 
 def matched(text: str, ranges: Iterable[Sequence[int]]) -> set[str]:
-    """Return the words at some ranges of a text."""
     return {text[start:end].casefold() for start, end in ranges}
 
 

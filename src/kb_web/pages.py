@@ -69,7 +69,6 @@ def assets() -> str:
 
 
 def render(request: Request, template: str, status_code: int = 200, **context: object) -> Response:
-    """Render a template as a page."""
     visit: Visit = request.state.visit
     is_fragment = "x-kb-fragment" in request.headers
     about = {

@@ -272,7 +272,6 @@ class Sessions:
             del self._former[digest]
 
     def token(self, seed: str) -> str:
-        """Return the form token for a seed."""
         return hmac.new(self._secret, seed.encode(), sha256).hexdigest()
 
 

@@ -65,14 +65,12 @@ class KeyFile:
         return list(self._keys.values())
 
     def add(self, key: NamedKey) -> bool:
-        """Write a key, unless its name is taken; return whether it was free."""
         is_new = key.name not in self._keys
         if is_new:
             self._write({**self._keys, key.name: key})
         return is_new
 
     def rotate(self, key: NamedKey, before: str) -> bool:
-        """Write a key with new digests if its digest is still `before`; return whether it was."""
         is_there = key.name in self._keys and self._keys[key.name].digest == before
         if is_there:
             self._write({**self._keys, key.name: key})
@@ -224,7 +222,6 @@ class Keyring:
         return key
 
     def flush(self) -> None:
-        """Write the times of last uses, if there are new ones."""
         with self._lock:
             if self._timer is None:
                 return

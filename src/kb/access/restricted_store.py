@@ -70,7 +70,6 @@ class CallerStore:
 
     @property
     def replica(self) -> rows.ReplicaState | None:
-        """The state of the replica."""
         return self._store.replica
 
     @contextmanager
@@ -140,7 +139,6 @@ class CallerTransaction:
 
     @property
     def space(self) -> VectorSpace:
-        """The space of the vectors."""
         return self.inner.space
 
     @property
@@ -150,7 +148,6 @@ class CallerTransaction:
 
     @property
     def limit(self) -> Limit | None:
-        """The limit of the caller."""
         return self.caller.limit
 
     def finish(self) -> None:
@@ -201,7 +198,6 @@ class CallerTransaction:
             raise Forbidden(f"This key may not change all documents inside document {document_id}.")
 
     def parts_of(self, document_id: int) -> list[int]:
-        """Return the parts of a document, and their parts."""
         parts = [part for part, _ in self.inner.documents.parts(document_id)]
         return parts + [inner for part in parts for inner in self.parts_of(part)]
 
@@ -612,7 +608,6 @@ def path_refusal(source_path: str, limit: Limit | None) -> Forbidden:
 
 
 def described(limit: Limit | None) -> str:
-    """Return a description of a limit for the caller."""
     if limit is None:
         return "nothing"
     tags = f"documents with a tag of {', '.join(limit.tags)}" if limit.tags else "documents"

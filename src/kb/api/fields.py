@@ -176,8 +176,6 @@ class Request(BaseModel):
 
 
 class Reply(BaseModel):
-    """The body of a response, read from rows of the store."""
-
     model_config = ConfigDict(from_attributes=True, hide_input_in_errors=True)
 
 

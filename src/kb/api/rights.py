@@ -45,7 +45,6 @@ class Limit:
             object.__setattr__(self, "folder", composed(self.folder))
 
     def admits(self, tags: Collection[str], source_path: str | None) -> bool:
-        """Return whether a document is within the limit."""
         is_tagged = not self.tags or is_in_any(tags, self.tags)
         return is_tagged and (self.folder is None or is_under(self.folder, source_path or ""))
 
@@ -67,7 +66,6 @@ class Caller:
     is_named: bool = False
 
     def may(self, right: Right) -> bool:
-        """Return whether the caller has this right."""
         return RIGHTS.index(right) <= RIGHTS.index(self.right)
 
 

@@ -18,7 +18,6 @@ def is_in_branch(tag: str, branch: str) -> bool:
 
 
 def is_in_any(tags: Iterable[str], branches: Collection[str]) -> bool:
-    """Return whether one of the tags is in one of the branches."""
     return any(is_in_branch(tag, branch) for tag in tags for branch in branches)
 
 

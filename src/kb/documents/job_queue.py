@@ -28,7 +28,6 @@ ORIGINAL_FIELDS: Final = {"text", "title", "tags", "source_path"}
 
 
 def note_job(note: NoteRequest, idempotency_key: str | None = None, author: Author = NOBODY) -> NewJob:
-    """Return the job of a note."""
     return NewJob(
         NOTE,
         note.title,

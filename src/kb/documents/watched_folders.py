@@ -27,7 +27,6 @@ LOST: Final = timedelta(seconds=180)
 
 
 def shown(folder: rows.SyncedFolder) -> SyncedFolder:
-    """Return a synced folder in the form of a response."""
     record = read(folder)
     watch = FolderWatch(**dict(record), state=state_of(record)) if record else None
     return SyncedFolder.model_validate(replace(folder, watch=None)).model_copy(update={"watch": watch})
@@ -57,7 +56,6 @@ def age(stamp: str) -> timedelta:
 
 
 def watched(tx: Transaction) -> Iterator[tuple[rows.SyncedFolder, WatchRecord]]:
-    """Yield the watched folders."""
     for folder in tx.folders.all():
         if record := read(folder):
             yield folder, record

@@ -160,7 +160,6 @@ def _notes_since(tx: Transaction, newest: Sequence[Document]) -> list[int]:
 
 
 def with_key(tx: Transaction, job: NewJob) -> Job | None:
-    """Return the job that was accepted with the same idempotency key."""
     return tx.jobs.with_key(job.idempotency_key) if job.idempotency_key else None
 
 

@@ -109,7 +109,6 @@ class ExportedDocument:
         return [self.document, *(former.version.document for former in self.former)]
 
     def content(self, vectors: NDArray[np.float32]) -> Content:
-        """Return the current content of the document."""
         language = guessed([chunk.text for chunk in self.chunks])
         fields = content_fields(self.document) | {"chunks": self.chunks, "vectors": vectors, "language": language}
         body = body_hash_of(self.document.doc_type, self.chunks)

@@ -27,5 +27,4 @@ FOLDERS: Final = {
 
 
 def is_leftover(name: str, *, is_folder: bool) -> bool:
-    """Return whether this is a temporary file or folder of a program."""
     return name.lower() in FOLDERS if is_folder else FILES.fullmatch(name) is not None

@@ -36,7 +36,6 @@ class ActiveModel:
 
     @property
     def models(self) -> Sequence[Embedder]:
-        """The models that may be in use in the current transaction."""
         return [self.current, *([self._next] if self._next else [])]
 
     def announce(self, embedder: Embedder | None) -> None:
@@ -44,7 +43,6 @@ class ActiveModel:
         self._next = embedder
 
     def use(self, embedder: Embedder) -> None:
-        """Put a model into use."""
         self.current = embedder
 
     @property
@@ -54,7 +52,6 @@ class ActiveModel:
 
     @property
     def device(self) -> str:
-        """The device that it runs on."""
         return self.current.device
 
     @property

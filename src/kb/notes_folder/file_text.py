@@ -91,7 +91,6 @@ def own_fields(text: str) -> Set[str] | None:
 
 
 def claim(written: str) -> Claim | None:
-    """Return the note that a file names."""
     block = BLOCK.match(written)
     values = {name: lines for name, lines in _entries(block["matter"]) if name} if block else {}
     number = _value(values.get("kb", ""))
@@ -128,7 +127,6 @@ def without_claim(written: str) -> str:
 
 
 def _fields(document: Document, own: Set[str] | None) -> Iterator[tuple[str, str]]:
-    """Yield the fields that kb writes, in order."""
     own = own or set()
     yield "kb", str(document.id)
     if "title" not in own:

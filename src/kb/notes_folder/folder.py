@@ -99,7 +99,6 @@ class NotesFolder(BackgroundThread):
             self._holds = False
 
     def status(self) -> NotesFolderStatus:
-        """Return the state of the folder."""
         with self._lock:
             look, stopped = self._look, self._stopped
             problems = dict(look.problems) if look else {}

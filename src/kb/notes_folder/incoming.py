@@ -242,7 +242,6 @@ class Incoming:
             self._refuse(look, sighting.path, sighting.state, _reason(error))
 
     def _add(self, sighting: Sighting, look: Look) -> None:
-        """Add the note of a new file."""
         new = self._new_note(sighting)
         if not new.text.strip():
             return  # a file that somebody has just created, to write a note

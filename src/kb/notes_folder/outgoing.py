@@ -47,8 +47,6 @@ class Waiting(NamedTuple):
 
 
 class Written(NamedTuple):
-    """The new row of a file, and its content."""
-
     file: NoteFile
     base: FileContent
 

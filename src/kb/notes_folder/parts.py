@@ -73,7 +73,6 @@ class FolderParts:
 
 
 def text_of(tx: Transaction, document_id: int) -> str:
-    """Return the text of a note."""
     return "".join(chunk.text for chunk in tx.documents.chunks(document_id))
 
 
@@ -83,6 +82,5 @@ def version_of(tx: Transaction, document_id: int) -> int:
 
 
 def base_of(tx: Transaction, file: NoteFile | None) -> FileContent | None:
-    """Return the content of a file when it was written or read last."""
     packed = tx.note_files.base(file.document_id) if file else None
     return FileContent.unpacked(packed) if packed else None

@@ -80,7 +80,6 @@ class Extractors:
 
     @property
     def has_command(self) -> bool:
-        """Whether one of them is a command, which runs on this machine."""
         return any(not extractor.is_service for extractor in self.by_type.values())
 
     def of_name(self, filename: str) -> Extractor | None:

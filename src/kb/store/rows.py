@@ -251,8 +251,6 @@ def content_fields(document: Document) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stored chunk."""
-
     id: int
     index: int
     header: str
@@ -275,8 +273,6 @@ def _said(chunk: Chunk | NewChunk) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The size of a document."""
-
     chunks: int
     characters: int
 
@@ -646,7 +642,6 @@ class NamedKey:
 
     @property
     def caller(self) -> Caller:
-        """The caller with this key."""
         limit = Limit(self.tags, self.folder) if self.tags or self.folder else None
         return Caller(self.name, self.right, limit, is_named=True)
 

@@ -67,7 +67,6 @@ class Lease:
         return monotonic() - self._begun[job_id] if job_id in self._begun else None
 
     def record_start(self, tx: Transaction, job_id: int) -> None:
-        """Store the start time of a job."""
         if job_id in self._begun:
             tx.jobs.set_started(job_id, monotonic() - self._begun[job_id])
 

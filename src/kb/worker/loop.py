@@ -418,5 +418,4 @@ def chunk_count(jobs: Iterable[DraftedJob]) -> int:
 
 
 def written_paths(jobs: Iterable[DraftedJob]) -> set[str]:
-    """Return the paths that the jobs write to."""
     return {job.source_path for job, _ in jobs if job.source_path}

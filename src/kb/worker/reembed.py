@@ -180,7 +180,6 @@ class Reembedder:
         return self._builder is not None
 
     def progress(self) -> Reembedding:
-        """Return the state and progress."""
         with self._store.read() as tx:
             in_use, second = tx.space, tx.second.get()
             builder = self._builder

@@ -77,7 +77,6 @@ def jobs(
 
 
 def parse_ids(words: list[str]) -> list[int]:
-    """Return the words as ids."""
     if not words or not all(word.isascii() and word.isdigit() and int(word) for word in words):
         raise exit_codes.UsageError("A job's ID is a number such as 42.")
     return list(map(int, words))

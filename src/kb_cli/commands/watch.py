@@ -120,7 +120,6 @@ def add(folder: Folder, *, json: bool) -> int:
 
 
 def fetch_watched() -> list[dict[str, Any]]:
-    """Return the watched folders of all machines."""
     return [row for row in call(lambda client: client.folders())["folders"] if row["watch"]]
 
 

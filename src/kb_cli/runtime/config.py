@@ -63,7 +63,6 @@ class Config:
 
     @property
     def api_key(self) -> str | None:
-        """The API key of the engine."""
         return self._key("api_key")
 
     @property

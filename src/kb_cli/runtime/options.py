@@ -240,7 +240,6 @@ def split_tags(tags: list[str] | None) -> list[str]:
 
 
 def parse_tag_filter(option: str, tags: list[str] | None) -> list[str]:
-    """Return the tags of a filter."""
     if tags is not None and not split_tags(tags):
         raise UsageError(f"{option} is empty. Name one or more tags, or leave the option out.")
     return split_tags(tags)

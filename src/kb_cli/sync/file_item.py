@@ -39,7 +39,6 @@ class FileItem:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the engine already had it at this path."""
         is_there = self.job is None and self.error is None and self.document_id is not None
         return is_there and self.moved_from is None
 

@@ -144,7 +144,6 @@ def taken(folder: Folder, path: str, host: str) -> UsageError:
 
 
 def machine_id() -> str:
-    """Return the ID of this machine, created on the first call."""
     file = state_folder() / FILE
     try:
         if known := file.read_text().strip():

@@ -125,7 +125,6 @@ def print_failures(failed: Sequence[FileItem]) -> None:
 
 
 def summarize(items: Sequence[FileItem], selection: FileSelection, *, deleted: int = 0, waited: bool) -> str:
-    """Return a one-line summary of the files."""
     done = Counter(item.act if waited or item.moved_from else "queued" for item in items if is_done(item))
     failed = sum(bool(item.error) and not item.is_known_error for item in items)
     known = sum(item.is_known_error for item in items)

@@ -99,7 +99,6 @@ def fetch(address: str, *, whole: bool = False) -> Iterator[Fetched]:
 
 
 def download(answer: Response, content: BinaryIO) -> None:
-    """Write the body of a response to a file."""
     deadline = time.monotonic() + TOTAL_SECONDS
     for block in answer.iter_bytes():
         content.write(block)

@@ -106,7 +106,6 @@ def create_completer(engine: EngineClient) -> Completer:
 
 
 async def _complete_tags(engine: EngineClient, typed: str) -> list[str]:
-    """Return the typed list of tags with its last tag completed."""
     before, comma, last = typed.rpartition(",")
     start = last.strip().lower()
     tags = [tag["tag"] for tag in (await engine.tags())["tags"]]

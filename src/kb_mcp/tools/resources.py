@@ -60,8 +60,6 @@ def register_resources(server: FastMCP, engine: EngineClient, limiter: AnswerLim
 
 
 class DocumentResources:
-    """Reads the resources."""
-
     def __init__(self, engine: EngineClient, limiter: AnswerLimiter) -> None:
         self._engine = engine
         self._limiter = limiter
@@ -91,13 +89,11 @@ class DocumentResources:
         return ResourceResult([ResourceContent(picture, mime_type=PNG_TYPE)])
 
     async def tags(self) -> ResourceResult:
-        """Return the tags, the most used first."""
         counts = sorted((await self._engine.tags())["tags"], key=lambda count: -count["branch"])
         lines = [f"{quoted(count['tag'])} {count['branch']}" for count in counts]
         return ResourceResult([ResourceContent("\n".join([QUOTES_NOTICE, *lines[:MAX_TAGS]]))])
 
     async def recent(self) -> ResourceResult:
-        """Return one line per document, the last changed first."""
         reply = await self._engine.documents(sort="recent", limit=RECENT_LIMIT)
         return ResourceResult([ResourceContent(list_text(self._limiter.document_list(reply)))])
 

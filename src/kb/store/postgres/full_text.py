@@ -291,7 +291,6 @@ class FullText:
         )
 
     def matches(self, some: SomeChunks, words: Sequence[StoredWord]) -> Matches:
-        """Return the matches of words in some chunks."""
         matches = []
         for number, (word, postings) in enumerate(zip(words, self._postings(some, words), strict=True)):
             some.frequencies[str(number),] = word.frequency

@@ -69,13 +69,11 @@ def index_vectors(connection: Connection, table: str, dimensions: int) -> None:
 
 
 def table_in_use(connection: Connection) -> str:
-    """Return the table of the vectors in use."""
     [(table, *_)] = connection.execute(statements("vectors")["select_in_use"]).fetchall()
     return str(table)
 
 
 def record_space(connection: Connection, space: VectorSpace) -> None:
-    """Record the space of the vectors."""
     connection.execute(statements("vectors")["record_space"], field_values(space))
 
 

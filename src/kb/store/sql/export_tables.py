@@ -155,7 +155,6 @@ class Transfer(ABC):
             beginning |= {"first": row[first], "second": row[second]}
 
     def insert(self, table: Table, line: Mapping[str, Any]) -> None:
-        """Write a row from an export."""
         row = self.stored({column: line[name] for column, name in table.fields.items()})
         places = ", ".join([self._placeholder] * len(row))
         sql = self._sql["insert_row"].format(table=table.name, columns=", ".join(row), places=places)
@@ -178,7 +177,6 @@ class Transfer(ABC):
         self._execute(self._sql["delete_rows"].format(table=table.name))
 
     def stored(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return a row from an export in the form of its table."""
         stored = {}
         for column, value in row.items():
             if value is not None and column in MOMENTS:

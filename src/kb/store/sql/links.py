@@ -152,7 +152,6 @@ class Links:
         return sorted({(key, str(spot)) for to, key, spot in resolved if to and to.document_id == document.id})
 
     def _resolver(self, keys: Iterable[str], limit: Limit | None) -> Resolver:
-        """Return a resolver of links with some keys to documents within a limit."""
         return Resolver(self._candidates(keys, limit), self._roots)
 
     @cached_property

@@ -86,7 +86,6 @@ class Snapshot:
         return rows
 
     def file_hashes(self) -> set[str]:
-        """Return the hashes of the files of documents and their earlier versions."""
         return {digest for (digest,) in self._reader.execute(statements("documents")["select_file_hashes"])}
 
     def counts(self) -> dict[str, int]:

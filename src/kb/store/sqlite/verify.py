@@ -106,7 +106,6 @@ class Verification:
 
     @property
     def checks(self) -> Sequence[Check]:
-        """The checks, in order."""
         steps = (
             ("database pages", self._pages, Remedy.REBUILD),
             ("schema", self._schema, Remedy.ROWS),

@@ -47,7 +47,6 @@ class Column:
 
     @property
     def needed(self) -> bool:
-        """Whether every row needs a value for it."""
         return self.not_null and self.default is None and not self.key
 
     @property
