@@ -60,7 +60,9 @@ def upload_route(engine: EngineClient, store: UploadStore) -> Route:
     async def put(request: Request) -> Response:
         try:
             upload = await run_in_threadpool(store.get, request.path_params["upload_id"].partition("/")[0])
-            await _receive(request, store, upload)
+            with store.whole(upload) as write:
+                async for part in request.stream():
+                    await run_in_threadpool(write, part)
             return JSONResponse(receipt(await _hand_over(engine, store, upload)), 201)
         except KbError as error:
             return problem(error)
@@ -69,12 +71,6 @@ def upload_route(engine: EngineClient, store: UploadStore) -> Route:
 
     # curl -T adds the file's name to a URL that ends with a slash.
     return Route(f"{PREFIX}/{{upload_id:path}}", put, methods=["PUT"])
-
-
-async def _receive(request: Request, store: UploadStore, upload: Upload) -> None:
-    with store.whole(upload) as write:
-        async for part in request.stream():
-            await run_in_threadpool(write, part)
 
 
 async def _hand_over(engine: EngineClient, store: UploadStore, upload: Upload) -> JSON:

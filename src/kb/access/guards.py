@@ -6,6 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from kb.api.errors import Forbidden
+from kb.api.rights import Limit
+from kb.store.rows import SyncedFolder
+
 if TYPE_CHECKING:
     from kb.access.restricted_store import CallerTransaction
 
@@ -83,3 +87,25 @@ def within(name: str) -> Guard:
         return lambda *arguments, **named: method(*arguments, **named, **{name: tx.limit})
 
     return guard
+
+
+def at_path(method: Method, tx: CallerTransaction) -> Method:
+    """Refuse a source path, or a synced folder, that the caller may not write to; it is the first argument."""
+
+    def guarded(place: str | SyncedFolder, *arguments: object) -> None:
+        path = place if isinstance(place, str) else place.prefix
+        if tx.limit and not tx.limit.may_take(path):
+            raise path_refusal(path, tx.limit)
+        method(place, *arguments)
+
+    return guarded
+
+
+def path_refusal(source_path: str, limit: Limit | None) -> Forbidden:
+    """Return the error for a path; for a key without a folder it does not reveal whether the path is in use."""
+    if limit and limit.folder is None:
+        return Forbidden(
+            "source_path: this key is limited to tags, so it can only use paths of documents within its limit. "
+            "A key limited to a folder can use all paths in it."
+        )
+    return Forbidden(f"This key may not write to {source_path}.")

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar, cast
 
-from kb.access.guards import Guarded, allowed, changing, filtered, of_visible, within
+from kb.access.guards import Guarded, allowed, at_path, changing, filtered, of_visible, path_refusal, within
 from kb.api.errors import Forbidden, NotFound
 from kb.api.fields import JobStatus
 from kb.api.rights import Caller, Limit
@@ -131,7 +131,7 @@ class CallerTransaction:
     @property
     def index(self) -> Index:
         """The index for searches."""
-        return self._limited(self.inner.index)
+        return cast("Index", LimitedIndex(self.inner.index, self.limit)) if self.limit else self.inner.index
 
     def counts(self) -> rows.Counts:
         """Return the counts; only callers without a limit get the counts of the whole database."""
@@ -200,9 +200,6 @@ class CallerTransaction:
     def parts_of(self, document_id: int) -> list[int]:
         parts = [part for part, _ in self.inner.documents.parts(document_id)]
         return parts + [inner for part in parts for inner in self.parts_of(part)]
-
-    def _limited(self, index: Index) -> Index:
-        return cast("Index", LimitedIndex(index, self.limit)) if self.limit else index
 
 
 class CallerDocuments(Guarded[Documents]):
@@ -508,7 +505,13 @@ class CallerOperations(Guarded[Operations]):
 class CallerFolders(Guarded[Folders]):
     """See `kb.store.protocol.Folders`. A limited caller syncs only folders within its limit."""
 
-    guards: ClassVar = {"let_in": allowed}
+    guards: ClassVar = {
+        "let_in": allowed,
+        "leave_out": at_path,
+        "put": at_path,
+        "set_watch": at_path,
+        "remove": at_path,
+    }
 
     def all(self) -> list[rows.SyncedFolder]:
         return [folder for folder in self.inner.all() if self._may_take(folder.prefix)]
@@ -516,48 +519,8 @@ class CallerFolders(Guarded[Folders]):
     def left_out(self) -> list[str]:
         return list(filter(self._may_take, self.inner.left_out()))
 
-    def leave_out(self, source_path: str) -> None:
-        """Record that a file stays out.
-
-        Raises:
-            Forbidden: the path is outside the limit.
-        """
-        self._check(source_path)
-        self.inner.leave_out(source_path)
-
-    def put(self, folder: rows.SyncedFolder) -> None:
-        """Record a synced folder.
-
-        Raises:
-            Forbidden: the folder is outside the limit.
-        """
-        self._check(folder.prefix)
-        self.inner.put(folder)
-
-    def set_watch(self, prefix: str, watch: str | None) -> None:
-        """Record how a synced folder is watched.
-
-        Raises:
-            Forbidden: the folder is outside the limit.
-        """
-        self._check(prefix)
-        self.inner.set_watch(prefix, watch)
-
-    def remove(self, prefix: str) -> None:
-        """Forget a synced folder.
-
-        Raises:
-            Forbidden: the folder is outside the limit.
-        """
-        self._check(prefix)
-        self.inner.remove(prefix)
-
     def _may_take(self, path: str) -> bool:
         return self.tx.limit is None or self.tx.limit.may_take(path)
-
-    def _check(self, path: str) -> None:
-        if not self._may_take(path):
-            raise path_refusal(path, self.tx.limit)
 
 
 class LimitedIndex:
@@ -595,16 +558,6 @@ def fitted(job: rows.NewJob, limit: Limit | None) -> rows.NewJob:
     if not limit.admits(tags, job.source_path):
         raise Forbidden(f"source_path: this key is limited to {described(limit)}. Choose a path in this folder.")
     return replace(job, tags=tags, limit=limit)
-
-
-def path_refusal(source_path: str, limit: Limit | None) -> Forbidden:
-    """Return the error for a path; for a key without a folder it does not reveal whether the path is in use."""
-    if limit and limit.folder is None:
-        return Forbidden(
-            "source_path: this key is limited to tags, so it can only use paths of documents within its limit. "
-            "A key limited to a folder can use all paths in it."
-        )
-    return Forbidden(f"This key may not write to {source_path}.")
 
 
 def described(limit: Limit | None) -> str:

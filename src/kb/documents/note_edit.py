@@ -106,7 +106,7 @@ class NoteChange:
             return False
         removed = set(self.tags_remove).difference(self.tags_add)
         has_tags = set(self.tags_add) <= set(note.tags) and removed.isdisjoint(note.tags)
-        return has_tags and self.title in (None, note.title) and _sha256(text) == note.content_hash
+        return has_tags and self.title in (None, note.title) and sha256(text.encode()).hexdigest() == note.content_hash
 
 
 def replace_once(text: str, old: str, new: str) -> str:
@@ -225,7 +225,3 @@ def plain(character: str) -> str:
 def is_whole(places: list[int], at: int) -> bool:
     """Return whether a whole character begins at this position, not a part of one."""
     return at in (0, len(places)) or places[at] != places[at - 1]
-
-
-def _sha256(text: str) -> str:
-    return sha256(text.encode()).hexdigest()

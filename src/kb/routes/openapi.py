@@ -28,20 +28,15 @@ def describe(app: FastAPI, settings: Settings) -> None:
     def complete() -> Schema:
         if app.openapi_schema is None:
             api = generate()
-            add_examples(api)
+            examples = read_examples()
+            models = [*api["components"]["schemas"].values(), *(body["schema"] for body in _bodies(api))]
+            for model in models:
+                if model.get("title") in examples:
+                    model["examples"] = [examples[model["title"]]]
             add_limits(api, settings)
         return generate()
 
     app.openapi = complete  # type: ignore[method-assign] # as FastAPI says to
-
-
-def add_examples(api: Schema) -> None:
-    """Add the examples of models and bodies."""
-    examples = read_examples()
-    models = [*api["components"]["schemas"].values(), *(body["schema"] for body in _bodies(api))]
-    for model in models:
-        if model.get("title") in examples:
-            model["examples"] = [examples[model["title"]]]
 
 
 def read_examples() -> dict[str, Any]:

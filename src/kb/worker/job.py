@@ -385,13 +385,10 @@ class Ingestion:
         size = {"chunks": len(content.chunks)} if content else {}
         logger.info("job %s", outcome, extra={"job_id": job.id, "kind": kind, **size})
         if outcome != "gave_up":
-            self._unstage(job)
-
-    def _unstage(self, job: Job) -> None:
-        try:
-            discard(job.staged, self._blobs)
-        except OSError as error:  # a sweep removes it; the job has ended anyway
-            logger.warning("job %s: could not remove its staged file yet: %s", job.id, error)
+            try:
+                discard(job.staged, self._blobs)
+            except OSError as error:  # a sweep removes it; the job has ended anyway
+                logger.warning("job %s: could not remove its staged file yet: %s", job.id, error)
 
 
 def is_there(tx: Transaction, job: Job) -> bool:

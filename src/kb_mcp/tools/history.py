@@ -79,7 +79,7 @@ class HistoryTools:
     async def _since(self, since: str, *, confirm: str) -> JSON:
         """Return the changes of this key and program since a time, undone if `confirm` is their code."""
         undone = await self._engine.undo(since, mine=True, dry_run=True)
-        code = _code(undone)
+        code = hashlib.sha256(to_json(undone["steps"])).hexdigest()[:8]
         is_confirmed = bool(undone["steps"]) and confirm == code
         if is_confirmed:
             undone = await self._engine.undo(since, mine=True)
@@ -101,8 +101,3 @@ class HistoryTools:
             )
             rest += f" To undo these changes, call kb_undo(since={since!r}, confirm={code!r})."
         return with_notice({"steps": shown, "rest": rest})
-
-
-def _code(undone: JSON) -> str:
-    """Return a code for the steps of an undo, so that only shown changes are undone."""
-    return hashlib.sha256(to_json(undone["steps"])).hexdigest()[:8]

@@ -121,12 +121,6 @@ def document_text(data: JSON) -> str:
     return "\n".join([fenced_notice(begin, end), *_document_lines(data, begin, end)])
 
 
-def documents_text(data: JSON) -> str:
-    begin, end = fence_for(list(map(_text_of, data["documents"])))
-    lines = [line for document in data["documents"] for line in _document_lines(document, begin, end)]
-    return "\n".join([fenced_notice(begin, end), *lines, *([data["rest"]] if "rest" in data else [])])
-
-
 def _text_of(document: JSON) -> str:
     return "".join(chunk["text"] for chunk in document["chunks"])
 
@@ -297,7 +291,9 @@ def get_text(data: JSON) -> str:
         return document_text(data)
     if not data["documents"] or "chunks" not in data["documents"][0]:
         return list_text(data)
-    return documents_text(data)
+    begin, end = fence_for(list(map(_text_of, data["documents"])))
+    lines = [line for document in data["documents"] for line in _document_lines(document, begin, end)]
+    return "\n".join([fenced_notice(begin, end), *lines, *([data["rest"]] if "rest" in data else [])])
 
 
 def outline_text(data: JSON) -> str:

@@ -63,12 +63,9 @@ class Links:
             self._insert(mail, "", (Link(f"<{other}>", mail_key(other), 0) for other in answered))
         for named in documents:
             if types.get(named.document_id) in LINKING_TYPES:
-                self._write_links(named)
-
-    def _write_links(self, named: Named) -> None:
-        texts = self._execute(self._sql["select_texts"], {"id": named.document_id}).fetchall()
-        links = links_in("".join(text for (text,) in texts))
-        self._insert(named.document_id, folder_of(named.source_path or None), links)
+                texts = self._execute(self._sql["select_texts"], {"id": named.document_id}).fetchall()
+                links = links_in("".join(text for (text,) in texts))
+                self._insert(named.document_id, folder_of(named.source_path or None), links)
 
     def _insert(self, document_id: int, folder: str, links: Iterable[Link]) -> None:
         rows = [
