@@ -1,7 +1,5 @@
 """The engine and the separate worker as ASGI apps: their routes and middleware, on one screen."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor

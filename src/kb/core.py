@@ -1,7 +1,5 @@
 """Builds the parts of the process, from the model and the database to the services of the routes."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 from collections.abc import Iterator

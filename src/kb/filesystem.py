@@ -1,7 +1,5 @@
 """Folders, durable writes, safe opening of files, and the limit of open files."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import logging

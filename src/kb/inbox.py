@@ -1,7 +1,5 @@
 """Add files automatically from a watched folder."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

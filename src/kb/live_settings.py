@@ -1,7 +1,5 @@
 """Settings that change while the engine runs, and the parts that follow them."""
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import logging

@@ -1,7 +1,5 @@
 """The running engine on this machine, which writes its address into the lock file of its data folder."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from contextlib import suppress

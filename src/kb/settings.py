@@ -3,8 +3,6 @@
 The names of variables are in capitals. This module has the engine's settings and the base class of all settings.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import os

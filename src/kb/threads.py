@@ -1,7 +1,5 @@
 """Background work for the duration of a block."""
 
-from __future__ import annotations
-
 import threading
 from abc import ABC, abstractmethod
 from typing import Self

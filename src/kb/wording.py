@@ -1,7 +1,5 @@
 """Operations, the steps of an undo, and duplicates in words for people."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 ACTIONS: Final = {

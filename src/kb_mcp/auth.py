@@ -4,8 +4,6 @@ A key in the gateway's settings has the rights of the gateway. For any other key
 owner and acts on behalf of that key, so that only the engine decides about access.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

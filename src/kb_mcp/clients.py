@@ -1,7 +1,5 @@
 """The name of the calling program, as it reports it, for the history of its changes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Word the errors of the engine and the gateway in one line that helps an agent."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping

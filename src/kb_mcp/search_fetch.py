@@ -1,7 +1,5 @@
 """The server for clients that only support the tools `search` and `fetch`, with URLs that open in a browser."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import re

@@ -1,7 +1,5 @@
 """The default MCP server: thirteen tools, resources, three prompts (requirements G-5 to G-16)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final

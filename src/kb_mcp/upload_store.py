@@ -1,7 +1,5 @@
 """Store uploads until they are complete (requirements G-7 to G-10)."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import shutil

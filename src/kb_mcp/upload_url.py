@@ -1,7 +1,5 @@
 """The URL for uploads with `curl -T FILE URL`. It needs no key and accepts one file."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool

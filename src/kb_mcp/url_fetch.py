@@ -1,7 +1,5 @@
 """Fetch a file from a host that the gateway's settings allow."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import ipaddress

@@ -1,7 +1,5 @@
 """Change many documents or jobs at once, as one operation that can be undone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass

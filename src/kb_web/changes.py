@@ -1,7 +1,5 @@
 """Show changes by operation, and undo them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """Show a document, and the list of documents."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket

@@ -1,7 +1,5 @@
 """Show duplicates, and keep one of them."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from typing import Final

@@ -1,7 +1,5 @@
 """Read forms with size limits; for forms of other sites, read only the beginning."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Callable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Mark words in a text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence, Set
 from typing import Final

@@ -1,7 +1,5 @@
 """Documents and jobs as rows of lists, with their facts in words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The search page: results with filters, or recent documents if the query is empty."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any

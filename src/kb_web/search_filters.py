@@ -1,7 +1,5 @@
 """The filters of a search that its results suggest, with counts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date

@@ -1,7 +1,5 @@
 """Show and change settings, and make and revoke keys."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import re

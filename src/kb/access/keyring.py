@@ -1,7 +1,5 @@
 """The keys that `kb keys` makes; only their digests are stored, in a file or in a shared database."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -4,8 +4,6 @@ Only this module decides which documents and jobs exist for a limited key, and w
 store, so a document outside the limit does not exist for them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager

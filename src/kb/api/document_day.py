@@ -1,7 +1,5 @@
 """The day of a document: the one that its own date names, or else the day of its last change."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

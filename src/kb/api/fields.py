@@ -1,7 +1,5 @@
 """Types and limits of the fields of requests and replies, and the bases of both."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime

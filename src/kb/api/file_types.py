@@ -3,8 +3,6 @@
 Other packages add file types through the entry point group `kb.readers`, as kb does with this list.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

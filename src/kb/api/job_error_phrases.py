@@ -1,7 +1,5 @@
 """Phrases in the errors of failed jobs, which the engine writes and its clients recognise."""
 
-from __future__ import annotations
-
 from typing import Final, Literal
 
 OF_ENGINE: Final = "The engine "

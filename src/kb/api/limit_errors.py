@@ -1,7 +1,5 @@
 """The texts of the errors about limits, and the checks that raise them. If a limit is a setting, its text names it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The limits that several parts share. `limit_errors.py` has the texts of their errors."""
 
-from __future__ import annotations
-
 from typing import Final
 
 DEFAULT_TOP: Final = 10

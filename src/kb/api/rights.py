@@ -1,7 +1,5 @@
 """The rights and limits of keys."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tags as a tree: a slash separates levels, so `projects/kiln` is below `projects`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 
 SEPARATOR = "/"

@@ -1,7 +1,5 @@
 """The interface between the client and its transports."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

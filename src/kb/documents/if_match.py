@@ -1,7 +1,5 @@
 """If-Match: refuse a change if the document was changed since it was read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from typing import Final
 

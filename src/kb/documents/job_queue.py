@@ -1,7 +1,5 @@
 """Jobs: queue content once per idempotency key, retry failed jobs, and drop jobs."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

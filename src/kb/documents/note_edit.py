@@ -1,7 +1,5 @@
 """A change of a note: tags, title, and the edit of its text, whose old passage may be written a little differently."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

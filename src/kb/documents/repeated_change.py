@@ -1,7 +1,5 @@
 """Whether a change of a note repeats one, because its sender missed the first answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import pairwise, takewhile

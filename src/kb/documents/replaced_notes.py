@@ -1,7 +1,5 @@
 """Rules for notes that replace other notes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 

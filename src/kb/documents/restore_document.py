@@ -1,7 +1,5 @@
 """Restore a document: to an earlier version, or from the bin."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Notes that say nearly the same as a new one."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 

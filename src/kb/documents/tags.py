@@ -1,7 +1,5 @@
 """Change the tags of a document; rename or delete a tag and the tags below it, also in the front matter of notes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """Undo an operation, or all changes since a point in time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Vectors that were not ready when the passages of a document were written: a job makes them later."""
 
-from __future__ import annotations
-
 from kb.documents.lookup import existing_document
 from kb.embed.protocol import Embedder
 from kb.ingest.chunk import Chunker

@@ -4,8 +4,6 @@ The records of what to watch are on that machine: an engine cannot make a progra
 reports of the program, and requests to sync now.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Write incoming content: to an existing document, to one in the bin, or to a new one."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import replace
 from pathlib import PurePath, PurePosixPath

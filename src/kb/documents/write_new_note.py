@@ -1,7 +1,5 @@
 """Store a new note within its request, so that searches by words find it as soon as the sender has the answer."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Write the new text, title or tags of a note."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace

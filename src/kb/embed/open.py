@@ -1,7 +1,5 @@
 """Opens the embedder that the settings select."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

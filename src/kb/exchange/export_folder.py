@@ -1,7 +1,5 @@
 """Read an export. Content that kb would not have written is refused before anything is imported."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

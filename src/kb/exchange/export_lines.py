@@ -1,7 +1,5 @@
 """The line formats of an export: content that kb would never write is refused."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, cast

@@ -1,7 +1,5 @@
 """Import an export into a database that already has documents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The files on the disk, by their names in the engine: file systems spell one name in several ways."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Temporary files of Office, editors, browsers, sync programs and file managers."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

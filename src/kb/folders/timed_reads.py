@@ -1,7 +1,5 @@
 """Read files that may not respond: a file on a missing disk, or one still being downloaded, blocks forever."""
 
-from __future__ import annotations
-
 import errno
 import os
 import threading

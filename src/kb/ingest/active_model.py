@@ -1,7 +1,5 @@
 """The model in use, which may change while the engine runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps

@@ -1,7 +1,5 @@
 """Vectors of a new or edited note while its sender waits, or none if that would take too long."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Which note a file belongs to: files are edited, renamed, copied and exchanged while kb looks elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ Each write goes to a hidden file in the same folder first. It then takes the tar
 was there is removed only if it still has the expected content.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

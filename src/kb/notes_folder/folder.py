@@ -1,7 +1,5 @@
 """Keeps a folder of Markdown files and the notes in step, in a thread of the engine."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

@@ -1,7 +1,5 @@
 """From the folder to the notes: files that were edited, added, renamed or deleted."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

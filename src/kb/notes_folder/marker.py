@@ -4,8 +4,6 @@ It names the last sessions of the engine that used the folder. If the database n
 returned to an earlier state, as after a restore; then kb trusts none of its records about the files.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The parts of the engine that both directions of the notes folder use."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A sandbox that passes files without a reader to the extractors in the settings."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """One run of an extractor on a file, within limits, without rights, and for a limited time."""
 
-from __future__ import annotations
-
 import json
 import os
 import selectors

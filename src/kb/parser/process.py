@@ -4,8 +4,6 @@ It reads requests and files from standard input and answers on standard output (
 nothing of the engine, can open only its own modules, and ends when the engine does.
 """
 
-from __future__ import annotations
-
 import mimetypes
 import os
 import sys

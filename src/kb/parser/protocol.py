@@ -1,7 +1,5 @@
 """The messages between the engine and its parser over pipes: frames, each with its length before its bytes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

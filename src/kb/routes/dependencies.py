@@ -1,7 +1,5 @@
 """Dependencies of the routes: the engine's parts, the caller and its rights."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Documents and their tags."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Final, Literal

@@ -1,7 +1,5 @@
 """Documents with the same content, or with nearly the same text."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query

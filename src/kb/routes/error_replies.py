@@ -1,7 +1,5 @@
 """Replies to requests that FastAPI refuses, and the description of all error replies in OpenAPI."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any

@@ -1,7 +1,5 @@
 """Synced and watched folders."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Versions, the bin, and undo."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import datetime, timedelta
 from typing import Annotated

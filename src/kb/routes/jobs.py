@@ -1,7 +1,5 @@
 """Adding notes and files, and their jobs."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

@@ -1,7 +1,5 @@
 """Backups, checks, repairs, re-embedding and the notes folder, for callers with all rights."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter
 
 from kb.api.errors import NoNotesFolder

@@ -1,7 +1,5 @@
 """PATCH /notes/{id}: change a note in place."""
 
-from __future__ import annotations
-
 from functools import partial
 from hashlib import sha256
 from typing import Annotated

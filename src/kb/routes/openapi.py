@@ -1,7 +1,5 @@
 """The OpenAPI description: FastAPI's own, with examples and this engine's limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any, Final

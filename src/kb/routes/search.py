@@ -1,7 +1,5 @@
 """Search, and similar documents."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated, Any
 

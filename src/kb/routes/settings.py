@@ -1,7 +1,5 @@
 """The settings of the engine."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter
 
 from kb.api.settings_models import SettingList, SettingsChange

@@ -1,7 +1,5 @@
 """GET /status."""
 
-from __future__ import annotations
-
 import logging
 from typing import Annotated, Any, get_args
 

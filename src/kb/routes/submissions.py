@@ -1,7 +1,5 @@
 """The bodies of submissions: a note as JSON, or a file as a form."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Read the links of the documents of an older kb, while searches and writers continue."""
 
-from __future__ import annotations
-
 import logging
 from time import perf_counter
 from typing import Final

@@ -4,8 +4,6 @@ All work happens in a transaction. `with store.read() as tx` sees a snapshot of 
 changes it completely or not at all; writes run one after the other. A transaction's methods are grouped by subject.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The work of one job: its content is read, embedded and written, or the job fails with a reason."""
 
-from __future__ import annotations
-
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 Several engines may share a database. An engine without a heartbeat for too long loses its jobs to the others.
 """
 
-from __future__ import annotations
-
 import errno
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence

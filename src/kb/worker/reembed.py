@@ -6,8 +6,6 @@ database, one of them computes the vectors. The others load the model in the mea
 over if that engine stops.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator

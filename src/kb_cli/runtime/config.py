@@ -63,6 +63,7 @@ class Config:
 
     @property
     def api_key(self) -> str | None:
+        """The API key of the engine."""
         return self._key("api_key")
 
     @property

@@ -1,7 +1,5 @@
 """Report errors in arguments in one line that names the argument."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Read the body of a request whole, with limits, before it is parsed."""
 
-from __future__ import annotations
-
 import json
 from http import HTTPStatus
 from typing import Final

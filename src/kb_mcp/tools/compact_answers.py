@@ -1,7 +1,5 @@
 """The structured answers of tools: the engine's without empty or duplicate fields. Some clients show them to models."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -3,8 +3,6 @@
 Agents read the docstring of a tool as its description.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from functools import partial

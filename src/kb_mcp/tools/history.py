@@ -1,7 +1,5 @@
 """Tools for earlier versions, the bin and undo. Agents read the docstring of a tool as its description."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Annotated, Final
 

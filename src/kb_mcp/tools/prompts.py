@@ -1,7 +1,5 @@
 """Prompts that people pick in their client, and completions of arguments. A prompt has the name of its function."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Final
 

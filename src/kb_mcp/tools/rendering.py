@@ -3,8 +3,6 @@
 They are made only from the structured content, so that both forms agree.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final

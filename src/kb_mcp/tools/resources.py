@@ -1,7 +1,5 @@
 """Documents as resources, for clients in which people attach them to a conversation."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Final

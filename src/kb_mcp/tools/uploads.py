@@ -3,8 +3,6 @@
 Agents read the docstring of a tool as its description. `kb_mcp.upload_store` stores the parts of a file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import logging

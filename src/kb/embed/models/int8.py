@@ -12,8 +12,6 @@ docs/adr/0011-devices.md has the decision, docs/benchmarks.md the figures. The i
 (`onnx`), so this module is imported only to convert the model, not to run it.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

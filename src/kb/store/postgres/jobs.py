@@ -1,7 +1,5 @@
 """The queue, in PostgreSQL."""
 
-from __future__ import annotations
-
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import Execute
 from kb.store.sql.jobs import Jobs

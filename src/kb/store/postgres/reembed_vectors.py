@@ -6,8 +6,6 @@ one continues. kb embeds new chunks first only for the vectors in use, and later
 vectors of deleted chunks from both tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

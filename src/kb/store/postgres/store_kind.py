@@ -1,7 +1,5 @@
 """PostgreSQL as a kind of databases. This module works without the driver."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from kb.api.store_kinds import StoreKind

@@ -1,7 +1,5 @@
 """The space of the vectors, which the database records: vectors of two models or prefixes cannot be compared."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from time import sleep
 

@@ -1,7 +1,5 @@
 """The vectors of chunks. kb compares all of them if the choice is small; otherwise an index finds the nearest."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property

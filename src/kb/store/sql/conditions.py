@@ -1,7 +1,5 @@
 """The conditions of a filter on documents, in SQL."""
 
-from __future__ import annotations
-
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Documents with their tags and chunks, in SQL."""
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The rows of a database in the form of an export, and their import into an empty database."""
 
-from __future__ import annotations
-
 import json
 import re
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """The links in documents, in SQL."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property

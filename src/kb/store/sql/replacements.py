@@ -1,7 +1,5 @@
 """Documents that replace others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 

@@ -1,7 +1,5 @@
 """The base of the transactions of both stores."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 

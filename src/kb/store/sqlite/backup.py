@@ -1,7 +1,5 @@
 """A copy of a database at a point in time, made while an engine writes to it."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager

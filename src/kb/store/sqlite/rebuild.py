@@ -1,7 +1,5 @@
 """Rebuild a database: kb computes the full text and the vectors from the texts."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress

@@ -1,7 +1,5 @@
 """The store in one SQLite file: one connection that writes, and a pool of connections that read."""
 
-from __future__ import annotations
-
 import queue
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager

@@ -3,8 +3,6 @@
 kb computes the changes outside of a write transaction, so other writers wait only while it writes some of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

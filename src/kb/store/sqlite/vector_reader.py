@@ -1,7 +1,5 @@
 """Read vectors from disk in a transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 

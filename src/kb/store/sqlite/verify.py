@@ -1,7 +1,5 @@
 """Checks of a database. They only read it, and an engine may be using it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum

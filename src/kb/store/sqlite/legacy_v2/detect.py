@@ -1,7 +1,5 @@
 """Detect databases of kb 2 by their tables; the names of the columns vary."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
