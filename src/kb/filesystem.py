@@ -58,6 +58,16 @@ def sync_descriptor(descriptor: int) -> None:
         os.fsync(descriptor)
 
 
+def write_private(path: Path, text: str) -> None:
+    """Write a file atomically, durably, and readable only by its owner."""
+    new = path.with_suffix(".new")
+    new.touch(mode=0o600)
+    new.write_text(text, "utf-8")
+    sync(new)
+    new.replace(path)
+    sync(path.parent)
+
+
 def give_to_owner(owned: Path, path: Path) -> None:
     """Give a file or folder the owner of another one, if root works on a user's behalf."""
     if IS_WINDOWS or os.geteuid():

@@ -18,7 +18,7 @@ from kb import clock
 from kb.api.errors import Invalid, KeyExists, KeyRotated, NotFound, SettingError, StoreUnavailable, Unavailable
 from kb.api.rights import KEY_PREFIX, Limit, Right
 from kb.clock import shown
-from kb.filesystem import sync
+from kb.filesystem import write_private
 from kb.store.protocol import Keys
 from kb.store.rows import NamedKey, now_iso
 
@@ -182,7 +182,7 @@ class Keyring:
         with self._lock:
             if path.exists():
                 raise KeyExists(f"kb has made the first key already. It is in {path}.")
-            _replace(path, f"{token}\n")
+            write_private(path, f"{token}\n")
         return token
 
     def rotate(self, before: NamedKey, grace: timedelta) -> tuple[NamedKey, str]:
@@ -318,14 +318,4 @@ def _read(path: Path) -> Iterable[NamedKey]:
 
 
 def _write(path: Path, keys: Iterable[NamedKey]) -> None:
-    _replace(path, json.dumps({"keys": [asdict(key) for key in keys]}, indent=1))
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file atomically, durably, and readable only by its owner."""
-    new = path.with_suffix(".new")
-    new.touch(mode=0o600)
-    new.write_text(text, "utf-8")
-    sync(new)
-    new.replace(path)
-    sync(path.parent)
+    write_private(path, json.dumps({"keys": [asdict(key) for key in keys]}, indent=1))

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from kb.api.fields import NOTE
 from kb.api.omissions import phrase
+from kb_mcp.tools import compact_answers
 from kb_mcp.tools.invisible_characters import shown
 
 JSON = dict[str, Any]
@@ -158,7 +159,11 @@ def list_text(data: JSON) -> str:
     lines = [f"{notice} Each{' such' if texts else ''} line: id, date, title, file, tags."]
     lines += [f"{mark} All: {tags}.".lstrip() for tags in shared]
     for document in documents:
-        title = "" if begins_with(document.get("text", ""), document["title"]) else quoted(document["title"], 80)
+        title = (
+            ""
+            if compact_answers.begins_with(document.get("text", ""), document["title"])
+            else quoted(document["title"], 80)
+        )
         line = [
             f"{document['id']} {quoted_date(document)}{time_text(document)} {title}".rstrip(),
             changed_text(document),
@@ -212,12 +217,6 @@ def without_shared_tags(documents: list[JSON]) -> tuple[list[JSON], list[str]]:
         return documents, []
     rest = [document | {"tags": [tag for tag in document["tags"] if tag not in shared]} for document in documents]
     return rest, [tags_text({"tags": shared})]
-
-
-def begins_with(text: str, title: str) -> bool:
-    """Whether a text begins with its title, apart from Markdown."""
-    words = " ".join(text.lstrip("#*_-> \t\n").split())
-    return bool(words) and words.startswith(title.removesuffix(CUT))
 
 
 def changed_text(document: JSON) -> str:

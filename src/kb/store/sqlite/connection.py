@@ -1,4 +1,3 @@
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
