@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar, cast
 
-from kb.access.guards import Guarded, allowed, at_path, changing, filtered, of_visible, path_refusal, within
+from kb.access.guard_kinds import Guarded, allowed, at_path, changing, filtered, of_visible, path_refusal, within
 from kb.api.errors import Forbidden, NotFound
 from kb.api.fields import JobStatus
 from kb.api.rights import Caller, Limit
