@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 BEAT_SECONDS = 4.0
 """The interval in seconds: an engine with a broken connection counts as dead ten seconds after its last heartbeat."""
 
+STALLED_SECONDS = 120.0
+"""A running job without a heartbeat for this time is restarted."""
+
 RETRY_SECONDS: Final = 1.0
 
 
