@@ -91,7 +91,6 @@ class HttpProtocol(HttpToolsProtocol):
     """One connection.
 
     Args:
-        connections: all connections of the server.
         options: the options of uvicorn.
     """
 

@@ -313,7 +313,6 @@ class HttpServer(uvicorn.Server):
     """uvicorn's server, except that it does not raise the signal again, which would exit before the apps have stopped.
 
     Args:
-        config: the configuration of uvicorn.
         before_stop: called before the server waits for running requests.
         connections: the connections that `config` creates.
         on_exit: called at the first signal.

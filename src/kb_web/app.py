@@ -55,7 +55,6 @@ class StaticPages(StaticFiles):
     """Static files, which a browser caches forever if their URL contains the current version.
 
     Args:
-        folder: the folder with the files.
         state: the version in URLs; a page from before an upgrade requests another one.
     """
 

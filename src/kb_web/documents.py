@@ -431,7 +431,6 @@ async def linking_documents(visit: Visit, ids: Sequence[int], kept: int | None =
     """Return the documents with links that lead nowhere when other documents are deleted.
 
     Args:
-        visit: the visit.
         ids: the documents to delete; of more than `LOOKED_AT`, only the first ones count.
         kept: the id of a document with the same content that stays: links by a name that it also has then lead to it.
     """

@@ -27,7 +27,6 @@ class Guarded(Generic[Part]):
     A method of the part is what `guards` makes of it, or a method here of the same name. Every other name is refused.
 
     Args:
-        inner: the part of the whole store.
         tx: the caller's transaction.
     """
 

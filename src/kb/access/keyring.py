@@ -172,9 +172,6 @@ class Keyring:
     def make_first(self, path: Path) -> str:
         """Make the first key, which kb requires from now on; return it.
 
-        Args:
-            path: the file to write.
-
         Raises:
             KeyExists: the file exists.
         """

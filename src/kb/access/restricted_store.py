@@ -45,7 +45,6 @@ class CallerStore:
 
     Args:
         store: the whole store.
-        caller: the caller.
         client: the caller's program, for the audit log.
         at_primary: whether to avoid replicas.
     """

@@ -28,7 +28,6 @@ class Response:
     """An HTTP response.
 
     Args:
-        status: its number.
         headers: by lower-case name.
         content: the whole body.
     """

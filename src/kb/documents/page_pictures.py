@@ -35,8 +35,6 @@ class PagePictures:
     """Draws one page after another.
 
     Args:
-        store: the documents.
-        originals: the files of the documents.
         limits: the limits for drawing one page.
     """
 

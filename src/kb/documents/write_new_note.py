@@ -61,7 +61,6 @@ class NoteIntake:
     """Stores new notes.
 
     Args:
-        store: the database.
         blobs: the place of staged files.
         vectors: makes the vectors.
         checkpoint: is called regularly and may stop the work by raising an error.

@@ -116,9 +116,6 @@ class ExportedDocument:
 class ExportFolder:
     """An export on disk.
 
-    Args:
-        folder: the folder of the export.
-
     Raises:
         StoreError: the folder is not an export, or one of a later kb.
     """

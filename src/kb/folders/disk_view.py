@@ -32,11 +32,7 @@ BY_NUMBER: Final = Path("/dev/disk/by-uuid")
 
 @dataclass
 class DiskView:
-    """The current state of a folder; each part is read once.
-
-    Args:
-        root: the folder.
-    """
+    """The current state of a folder; each part is read once."""
 
     root: Path
     _listings: dict[Path, dict[str, str] | None] = field(default_factory=dict)

@@ -85,7 +85,6 @@ def listening(path: str | Path, own: TimedReader | None = None) -> Iterator[Time
     """Yield a reader for a path; if it gets stuck, later calls in the same folder fail at once.
 
     Args:
-        path: the path.
         own: a reader to use instead of a shared one.
 
     Raises:

@@ -46,7 +46,6 @@ class Scan:
     """The Markdown files of a folder by their path in NFC, and the files that kb skips.
 
     Args:
-        files: the files.
         conflicts: copies of files that two sides changed.
         links: links to files and folders, which kb does not follow.
         parts: hidden files of an engine that was stopped while it wrote them.

@@ -61,7 +61,6 @@ class NotesFolder(BackgroundThread):
     """Writes each note to a file, and takes changes of the files into the notes.
 
     Args:
-        parts: the parts of the engine.
         others: other folders of the settings, by the name of the setting.
     """
 

@@ -57,7 +57,6 @@ class Look:
     """The result of a look at the folder.
 
     Args:
-        scan: the files.
         problems: the reasons why files and notes differ, by path.
         withheld: the reasons why notes of missing files stay.
         is_settled: whether nothing is left to do.
@@ -78,7 +77,6 @@ class Incoming:
     """Takes changes of files into the notes.
 
     Args:
-        parts: the parts of the engine.
         now: a monotonic clock.
     """
 

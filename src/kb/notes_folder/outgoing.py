@@ -54,7 +54,6 @@ class Outgoing:
     """Writes notes to their files.
 
     Args:
-        parts: the parts of the engine.
         clock: the time of the machine, which also dates files.
         now: a monotonic clock.
     """

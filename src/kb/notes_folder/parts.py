@@ -25,9 +25,6 @@ class FolderParts:
     """The parts of the engine that the notes folder needs.
 
     Args:
-        root: the folder.
-        store: the database.
-        originals: the original files.
         vectors: makes the vectors of new notes.
         most_characters: the maximum length of a note.
         checkpoint: is called regularly and may stop the work by raising an error.

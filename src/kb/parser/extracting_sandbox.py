@@ -43,8 +43,6 @@ class ExtractingSandbox(Sandbox):
     The sandbox reads the output of an extractor like a file.
 
     Args:
-        limits: the limits for reading one file.
-        extractors: the extractors to use.
         seconds: the time limit for extracting one file.
         folder: the folder in which each extractor gets its own; by default the one for temporary files.
         unconfined: whether commands run even if the system cannot keep them from other files.

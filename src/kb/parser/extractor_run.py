@@ -37,7 +37,6 @@ class ExtractorRun:
     """One run, from its start to its end.
 
     Args:
-        extractor: the extractor to run.
         limits: the memory limits.
         deadline: the time by which it must end, on the monotonic clock.
         too_slow: the error message if it does not.

@@ -30,7 +30,6 @@ class Extractor:
     """A program or service that reads certain kinds of files.
 
     Args:
-        name: its name for people.
         command: the program and its arguments.
         is_service: whether it sends the file over the network, which is forbidden to the others.
         prints_text: whether its output is plain text even if it looks like a table or Markdown.

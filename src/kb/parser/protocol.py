@@ -155,7 +155,6 @@ def unpack(reply: ParserReply, blobs: Sequence[bytes], max_chars: int, max_tags:
     """Return a document's content, with its names cut to their maximum length.
 
     Args:
-        reply: the document.
         blobs: the bytes of its attachments, and then of its pictures.
         max_chars: the maximum length of its text, including headings.
         max_tags: the maximum number of tags that it may set; further and invalid ones are left out.

@@ -19,8 +19,6 @@ def open_store(settings: Settings, space: VectorSpace, read_url: str | None = No
     """Open the store that the settings name.
 
     Args:
-        settings: the settings.
-        space: the space of the vectors.
         read_url: the URL of replicas of a shared database.
 
     Raises:

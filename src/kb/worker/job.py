@@ -91,7 +91,6 @@ class WorkerParts:
     """The parts that a worker uses.
 
     Args:
-        store: the database.
         embedder: the model.
         originals: the kept and staged files.
         sandbox: reads files.
@@ -113,7 +112,6 @@ class Ingestion:
     """Turns claimed jobs into documents.
 
     Args:
-        parts: the parts that it uses.
         reader: the one thread that uses the sandbox.
         cutter: reads notes, which need no file.
         writer: the one thread that writes documents.

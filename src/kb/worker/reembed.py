@@ -55,7 +55,6 @@ class VectorBuilder:
     """Computes the second set of vectors and puts it into use.
 
     Args:
-        store: the database.
         space: the space of the new vectors.
         embedder: the model that computes them.
         on_progress: receives the numbers of vectors done and in total.
@@ -142,7 +141,6 @@ class Reembedder:
     """Computes a second set of vectors in a thread on request, and keeps the model of the vectors in use active.
 
     Args:
-        store: the database.
         settings: the settings of the engine, which name the wanted model.
         space: the space of that model.
         model: the active model.

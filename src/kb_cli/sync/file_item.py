@@ -10,7 +10,6 @@ class FileItem:
     """A file and the result of adding it.
 
     Args:
-        path: the file.
         source_path: its path in the engine.
         tags: the tags to give it.
         job: the engine's receipt, or after waiting the finished job; None if the file was not sent.

@@ -62,8 +62,6 @@ async def claim(client: EngineClient, folder: Folder, mounts: str, owner: str = 
     """Register the folder and its devices with the engine.
 
     Args:
-        client: the client of the engine.
-        folder: the folder.
         mounts: the devices.
         owner: another machine that may lose the name.
 

@@ -33,12 +33,7 @@ WAITING: Final = "another kb of this machine watches the folders already; this o
 
 
 class Reporter:
-    """Reports the rounds of a folder to the engine.
-
-    Args:
-        client: the client of the engine.
-        record: the folder.
-    """
+    """Reports the rounds of a folder to the engine."""
 
     def __init__(self, client: EngineClient, record: WatchedFolder) -> None:
         self._client = client
@@ -111,11 +106,7 @@ def writable(text: str) -> str:
 
 
 class FolderThread:
-    """Follows one folder in a thread of its own.
-
-    Args:
-        record: the folder.
-    """
+    """Follows one folder in a thread of its own."""
 
     def __init__(self, record: WatchedFolder) -> None:
         self.record = record

@@ -188,8 +188,6 @@ def create_collections_server(
 
     Args:
         core: the default surface.
-        engine: the same engine.
-        names: the names of the collections.
         middleware: the middleware of the default surface, which calls here also pass.
         text_answers: decides about the form of the answers of this surface.
     """

@@ -20,8 +20,6 @@ from kb_mcp.tools.token_budget import AnswerLimiter, with_notice
 MOST_STEPS: Final = 100
 """Maximum number of documents that an answer lists."""
 
-OTHER_CHANGES: Final = "Nothing is undone yet, because confirm does not belong to these changes."
-
 
 class HistoryTools:
     def __init__(self, engine: EngineClient, limiter: AnswerLimiter) -> None:

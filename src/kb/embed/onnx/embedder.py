@@ -279,7 +279,6 @@ class CorePool:
 
     Args:
         open_session: opens a session on a number of cores.
-        cores: the number of cores.
         shared: the session on all cores, used if no other session can be opened.
     """
 

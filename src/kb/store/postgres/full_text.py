@@ -338,7 +338,6 @@ class FullText:
         """Return the chunks in which the tokens follow each other; None if a token has no term.
 
         Args:
-            tokens: the tokens of the phrase.
             begins: whether the last token is a prefix.
             known: the terms of the tokens, if they were looked up already.
         """

@@ -16,7 +16,6 @@ class PostgresJobs(Jobs):
 
     Args:
         execute: the transaction's.
-        engine: the number of this engine.
     """
 
     def __init__(self, execute: Execute, engine: int) -> None:

@@ -36,7 +36,6 @@ class PostgresSecondVectors(SecondVectors):
     Args:
         connection: the transaction's.
         vectors: the vectors in use.
-        engine: the number of this engine.
     """
 
     def __init__(self, connection: Connection, vectors: VectorTable, engine: int) -> None:

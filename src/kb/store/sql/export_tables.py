@@ -43,7 +43,6 @@ class Table:
     """A table whose rows are exported in the order of their keys.
 
     Args:
-        name: its name.
         columns: the columns that every database has.
         names: the names of columns in an export, if they differ.
         keys: the number of leading columns that identify a row, 1 or 2.

@@ -24,7 +24,6 @@ class Transaction(ABC):
     Args:
         execute: its connection's.
         statements: the store's.
-        documents: its documents.
         jobs: its queue.
         retention: the limits of the history, the bin and the audit log.
     """

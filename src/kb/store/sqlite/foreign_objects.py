@@ -51,7 +51,6 @@ def refuse_foreign(path: Path, what: str) -> None:
     """Refuse a database with foreign declarations. No other program may use the database.
 
     Args:
-        path: the database.
         what: the name of the database in the message.
 
     Raises:

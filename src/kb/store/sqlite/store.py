@@ -113,7 +113,6 @@ class SqliteStore:
     """A store in one SQLite file; see `kb.store.protocol.Store`.
 
     Args:
-        path: the file.
         space: the model and settings that the vectors are from.
         words_limit: the memory for words, in bytes.
         flat_limit: the number of vectors up to which all are in memory, and a search compares each.

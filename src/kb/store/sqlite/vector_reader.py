@@ -37,7 +37,6 @@ class SqliteVectorReader:
     Args:
         connection: a connection in a transaction.
         table: the columns of `chunks_vec`.
-        dimensions: the number of dimensions of a vector.
         report: is called if vectors cannot be read.
     """
 

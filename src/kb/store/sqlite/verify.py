@@ -62,7 +62,6 @@ class Check:
     """A check of a database.
 
     Args:
-        name: the name in messages.
         find: yields a description of each fault.
         remedy: the remedy for these faults.
     """
