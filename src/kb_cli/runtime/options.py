@@ -192,7 +192,7 @@ class FolderOptions:
 def with_options(command: Callable[..., T]) -> Callable[..., T]:
     """Replace each parameter of a command that is a set of options, such as `FilterOptions`, with these options."""
     parameters = signature(command).parameters.values()
-    sets = {each.name: each.annotation for each in parameters if is_dataclass(each.annotation)}
+    sets: dict[str, Any] = {each.name: each.annotation for each in parameters if is_dataclass(each.annotation)}
 
     @wraps(command)
     def wrapper(**options: Any) -> T:  # noqa: ANN401 - of any type
