@@ -1,4 +1,4 @@
-"""The day of a document: the one that its own date names, or else the day of its last change."""
+"""The day of a document: the day that its own date names, or else the day of its last change."""
 
 import re
 from typing import Final
