@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from kb import live_settings
+from kb import filesystem, live_settings
 from kb.api.errors import Invalid, SettingError, SettingFixed
 from kb.api.settings_models import SettingsChange
 from kb.core import make_extractors
@@ -147,7 +147,7 @@ def test_a_change_that_the_disk_does_not_take_is_not_used(live, tmp_path, monkey
     def full(_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(live_settings, "sync", full)
+    monkeypatch.setattr(filesystem, "sync", full)
     with pytest.raises(OSError, match="No space"):
         live.change(SettingsChange(inbox_dir=str(inbox)))
     assert live.settings.inbox_dir is None
