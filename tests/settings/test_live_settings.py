@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from kb import filesystem, live_settings
+from kb import filesystem
 from kb.api.errors import Invalid, SettingError, SettingFixed
 from kb.api.settings_models import SettingsChange
 from kb.core import make_extractors
