@@ -188,7 +188,8 @@ def _itself(unit: Unit, ids: NDArray[np.int64], occurrences_of: OccurrencesOf) -
         return None
     own = [form for form in unit.forms if form not in unit.related]
     masks = [occurrences.counts > 0 for occurrences in occurrences_of(own, ids) if occurrences]
-    return np.logical_or.reduce([np.zeros(ids.size, np.bool_), *masks])
+    is_itself: NDArray[np.bool_] = np.logical_or.reduce([np.zeros(ids.size, np.bool_), *masks])
+    return is_itself
 
 
 def _occurrences(

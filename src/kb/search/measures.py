@@ -24,7 +24,7 @@ MOST_JOINED: Final = 3
 _PART: Final = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
 _VERSION: Final = re.compile(r"v\d+(?:\.\d+)+")
 _TIMES: Final = re.compile(r"(?<=\d)\u00d7(?=\d)")
-_POWERS: Final = dict(zip("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True))
+_POWERS: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _POWER: Final = re.compile(r"(\d+)(?:\^(\d{1,3})|([⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}))")
 _FRACTIONS: Final = {normalize("NFKC", sign).replace("\u2044", "/"): sign for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
 _BY_SIGN: Final = {sign: written for written, sign in _FRACTIONS.items()}
@@ -55,7 +55,7 @@ def in_other_signs(word: str) -> list[str]:
     if not power:
         return []
     base, exponent, raised = power.groups()
-    return [base + exponent.translate(str.maketrans(_POWERS))] if exponent else [f"{base}^{normalize('NFKC', raised)}"]
+    return [base + exponent.translate(_POWERS)] if exponent else [f"{base}^{normalize('NFKC', raised)}"]
 
 
 def joined(words: Sequence[str]) -> Iterator[tuple[range, str]]:

@@ -79,7 +79,7 @@ class Unit:
         text: the typed text, without the marks around it.
         forms: the words that the full-text leg looks up for it, the typed form first; any of them matches.
         is_literal: whether its signs, digits or quotes ask for an exact match.
-        related: those of the forms that are another word: a compound with the word, or a name in another script.
+        related: its forms that are another word: a compound with the word, or a name in another script.
     """
 
     text: str

@@ -30,7 +30,7 @@ class Backfill(BackgroundThread):
 
     Args:
         name: the name of the thread.
-        what: what it does, for the log.
+        what: its work, for the log.
     """
 
     def __init__(self, name: str, what: str) -> None:

@@ -123,7 +123,7 @@ def _is_first(rest: str, others: int, is_known: Callable[[str], bool]) -> bool:
 
 
 def _is_last(rest: str, others: int, is_known: Callable[[str], bool]) -> bool:
-    """Whether the letters behind a part are a word, after letters that join both."""
+    """Whether the letters after a part are a word, after letters that join both."""
     words = [rest.removeprefix(link) for link in LINKS if rest.startswith(link)]
     words = [
         word for word in words if len(word) >= SHORTEST_PART and VOWEL.search(word) and not ENDINGS.fullmatch(word)

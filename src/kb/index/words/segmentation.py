@@ -51,7 +51,7 @@ TATWEEL, FINAL_SIGMA, SIGMA = 0x0640, 0x03C2, 0x03C3
 TWINS: Final = str.maketrans(
     "\u06a9\u06aa\u0649\u06cc\u06cd\u0629\u06c0\u06c1\u06c2\u06c3", "\u0643" * 2 + "\u064a" * 3 + "\u0647" * 5
 )
-"""Letters of Arabic, Persian and Urdu keyboards that people take for the same letter: a kaf, a yeh and a heh."""
+"""Letters of Arabic, Persian and Urdu keyboards that are one letter to most people: a kaf, a yeh and a heh."""
 
 TWIN: Final = re.compile(f"[{''.join(chr(code) for pair in TWINS.items() for code in pair)}]")
 """Such a letter, of either keyboard."""

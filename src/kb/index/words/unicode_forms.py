@@ -30,7 +30,7 @@ DIGITS: Final = {
     for code in (*range(0x80, 0xFF00), *range(0x104A0, 0x1E960))
     if unicodedata.category(chr(code)) == "Nd"
 }
-"""The digits of other scripts, with those of Latin texts. `compatible` replaces full-width and mathematical ones."""
+"""The digits of other scripts, with the ASCII digits. `compatible` replaces full-width and mathematical ones."""
 
 SOFT_HYPHEN: Final = "\u00ad"
 VOICED: Final = "\uff9e\uff9f"

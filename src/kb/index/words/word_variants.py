@@ -81,7 +81,7 @@ def variants(text: str) -> str | None:
 
 def variants_in(text: str) -> Iterator[Variant]:
     """Yield the other forms of the words of a text, at the places of the words."""
-    yield from (Variant(*place, joined) for *place, joined in joined_words(text))
+    yield from map(Variant._make, joined_words(text))
     if text.isascii():
         if not CAMEL.search(text):
             return
