@@ -138,6 +138,8 @@ def test_a_link_leads_where_obsidian_leads(here, target, expected):
         ("==[[marked]]== **[[bold]]** ~~[[struck]]~~ #[[tag]]", ["marked", "bold", "struck", "tag"]),
         ("[[Plan [old]]] [[Tent [2] poles#Poles|poles]] ![[Rota [June]]]", ["Plan [old]", "Tent [2] poles#Poles", "Rota [June]"]),
         ("[r]: <Q & A.md> 't'\n[a b]: <b c.md#Cone>", ["Q & A.md", "b c.md#Cone"]),
+        ("> [r]: <Q & A.md> (t)\n\n[s]:\n  <b c.md>", ["Q & A.md", "b c.md"]),
+        ("[a note]:\nIt is no link.\n\n[t]:\n\n<b c.md>", []),
         ("\\`[[a]] `[[b]]` ``[[c]]\\`` [[d]]", ["a", "d"]),
         ("[[a\x00b]] [[" + "x" * 600 + "]]", []),
     ],

