@@ -7,18 +7,18 @@ geometry: text that runs on fills its lines, so that the first word of a line ha
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import median
 from typing import Final
-from unicodedata import bidirectional
+from unicodedata import bidirectional, east_asian_width
 
 from kb.formats.readers.pdf_box import TextBox
 from kb.formats.text.hyphens import BREAK
 
 _WORD: Final = re.compile(rf"[^\s{BREAK}]+{BREAK}?")
+_DIGIT: Final = re.compile(r"\d")
 _FEWEST_ROWS: Final = 4
 _GAP: Final = 0.9
 """The least width of a gap between columns, in heights of a line; justified lines have narrower ones between words."""
@@ -35,14 +35,18 @@ _FULL: Final = 0.6
 _GOES_ON: Final = 0.3
 """The least share of lines that go on with a small letter, or with one of a script without capitals."""
 
+_WIDE_GAPS: Final = 0.3
+"""The most of the lines of a text that have a wide gap within, as those of a table have."""
+
+_CLOSE, _STEP = 0.75, 1.4
+"""The least share of lines of a text that are at the usual distance from the next one, times a tolerance."""
+
+_SIGNS: Final = 1.5
+"""The width of a word in heights of a line, in scripts without spaces."""
+
 _SPACE: Final = 0.2
 _SENTENCE_END: Final = tuple(".!?…:。\uff01\uff1f")
 _CLOSED: Final = "\"'”’)]»"
-_UNEVEN: Final = 3
-"""In a table, one row in this many has cells of different heights."""
-
-_APART: Final = 1.6
-"""An empty strip across all columns is a border of rows if it is this many times as high as most."""
 
 
 @dataclass(slots=True)
@@ -55,9 +59,10 @@ class Run:
     first: float
 
 
-def may_have_columns(boxes: Sequence[TextBox]) -> bool:
-    """Return whether enough texts stand beside the text that was drawn before them, to read the page more closely."""
-    return sum(_gap(one, other) is not None for one, other in pairwise(boxes)) >= _FEWEST_ROWS
+def may_have_columns(text: str, boxes: Sequence[TextBox]) -> bool:
+    """Return whether a page has enough words, and texts beside those drawn before them, to be read more closely."""
+    steps = sum(_gap(one, other) is not None for one, other in pairwise(boxes))
+    return steps >= _FEWEST_ROWS and len(_DIGIT.findall(text)) < _DIGITS * len(text)
 
 
 def in_columns(text: str, box_of: Callable[[int], TextBox | None]) -> list[range]:
@@ -121,7 +126,7 @@ def _by_columns(runs: list[Run], text: str) -> list[Run]:
         return runs
     if _is_right_to_left(text[runs[0].start : runs[-1].end]):
         columns.reverse()
-    return [run for row in _rows(columns, text) for column in row for run in column]
+    return [run for column in columns for run in column]
 
 
 def _columns(runs: list[Run]) -> list[list[Run]]:
@@ -169,14 +174,30 @@ def _is_running(column: Sequence[Run], text: str) -> bool:
         return False
     if sum(map(str.isalpha, signs)) < _LETTERS * len(signs) or sum(map(str.isdigit, signs)) > _DIGITS * len(signs):
         return False
-    rights = sorted(line[-1].box.right for line in lines)
-    edge = rights[-1 - len(rights) // 20]
-    full = sum(
-        line[-1].box.right + _SPACE * line[-1].box.height + below[0].first > edge for line, below in pairwise(lines)
-    )
+    if sum(len(line) > 1 for line in lines) > _WIDE_GAPS * len(lines) or not _are_close(lines):
+        return False
+    full = sum(_are_full(lines, text))
     goes_on = sum(_is_continued(above, below) for above, below in pairwise(words))
     pairs = len(lines) - 1
     return full >= _FULL * pairs and goes_on >= _GOES_ON * pairs
+
+
+def _are_close(lines: Sequence[list[Run]]) -> bool:
+    """Return whether most lines follow each other at one distance, as those of short cells do not."""
+    steps = [abs(above[0].box.top - below[0].box.top) for above, below in pairwise(lines)]
+    return sum(step <= _STEP * median(steps) for step in steps) >= _CLOSE * len(steps)
+
+
+def _are_full(lines: Sequence[list[Run]], text: str) -> Iterator[bool]:
+    """Yield for each line but the last whether the first word of the next line has no room on it."""
+    is_leftward = _is_right_to_left(text[lines[0][0].start : lines[-1][-1].end])
+    ends = [max(-run.box.left if is_leftward else run.box.right for run in line) for line in lines]
+    edge = sorted(ends)[-1 - len(ends) // 20]
+    for end, (above, below) in zip(ends, pairwise(lines), strict=False):
+        height = above[0].box.height
+        is_ideograph = east_asian_width(text[below[0].start]) == "W"
+        first = min(below[0].first, _SIGNS * height) if is_ideograph else below[0].first
+        yield end + _SPACE * height + first > edge
 
 
 def _lines(column: Sequence[Run]) -> Iterator[list[Run]]:
@@ -203,33 +224,3 @@ def _ends_sentence(text: str) -> bool:
 def _is_right_to_left(text: str) -> bool:
     letters = [bidirectional(letter) for letter in text if letter.isalpha()]
     return 2 * sum(kind in {"R", "AL"} for kind in letters) > len(letters)
-
-
-def _rows(columns: Sequence[list[Run]], text: str) -> Sequence[Sequence[list[Run]]]:
-    """Return the rows of a table whose cells are texts of several lines; columns without rows are one row.
-
-    Cells are of different heights, and often end without a full stop; paragraphs that happen to end at one height do
-    not.
-    """
-    borders = _borders([run.box for column in columns for run in column])
-    rows = [
-        [[run for run in column if bisect_left(borders, -run.box.top) == row] for column in columns]
-        for row in range(len(borders) + 1)
-    ]
-    uneven = sum(len({len(column) for column in row}) > 1 for row in rows)
-    ends = [text[cell[-1].start : cell[-1].end] for row in rows[:-1] for cell in row if cell]
-    open_ends = sum(not _ends_sentence(end) for end in ends)
-    is_table = len(rows) > 1 and (_UNEVEN * uneven >= len(rows) or 2 * open_ends >= len(ends))
-    return rows if is_table else [columns]
-
-
-def _borders(boxes: list[TextBox]) -> list[float]:
-    """Return the places of the high empty strips across all columns, from top to bottom, as negative numbers."""
-    strips, bottom = list[tuple[float, float]](), float("inf")
-    for box in sorted(boxes, key=lambda box: -box.top):
-        if box.top < bottom < float("inf"):
-            strips.append((bottom - box.top, -(bottom + box.top) / 2))
-        bottom = min(bottom, box.bottom)
-    usual = median([height for height, _ in strips] or [0.0])
-    least = max(_APART * usual, 0.5 * median(box.height for box in boxes))
-    return [place for height, place in strips if height > least]

@@ -125,7 +125,7 @@ def _in_lines(text: pypdfium2.PdfTextPage, rects: Sequence[TextBox]) -> str:
     written = text.get_text_range()
     if _ASTRAL.search(written):
         return written
-    parts = in_columns(written, partial(_box_at, text)) if may_have_columns(rects) else [range(len(written))]
+    parts = in_columns(written, partial(_box_at, text)) if may_have_columns(written, rects) else [range(len(written))]
     return "".join(_after(_joined(text, written, part)) for part in parts).removesuffix(_NEWLINE)
 
 
