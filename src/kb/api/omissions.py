@@ -23,6 +23,7 @@ KINDS: Final = {
     "objects": OmittedKind("embedded object", "embedded objects"),
     "pages": OmittedKind("page that is a picture", "pages that are pictures"),
     "parts": OmittedKind("part that is damaged or missing", "parts that are damaged or missing"),
+    "pictures": OmittedKind("picture", "pictures"),
     "sheets": OmittedKind("sheet", "sheets"),
     "slides": OmittedKind("slide", "slides"),
 }

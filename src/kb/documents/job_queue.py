@@ -10,6 +10,7 @@ from kb.api.errors import JobDone, KeyReused, NotRetryable, Unconfirmed
 from kb.api.fields import NOTE
 from kb.api.job_models import FileRequest, JobAccepted, JobDropped
 from kb.api.note_models import Alike, NoteRequest
+from kb.api.web_address import is_page, page_address
 from kb.blobs.protocol import Blobs
 from kb.documents.lookup import existing_job
 from kb.documents.replaced_notes import check_current, check_replaceable
@@ -164,8 +165,21 @@ def _submit(store: Store, job: NewJob) -> tuple[JobAccepted, bool]:
         before = tx.jobs.with_key(job.idempotency_key) if job.idempotency_key else None
         if before is None:
             check_replaced(tx, job)
+            job = replace(job, source_path=_first_address(tx, job.source_path))
             return JobAccepted(job_id=tx.jobs.add(job), status="queued"), True
     return receipt_again(before, job), False
+
+
+def _first_address(tx: Transaction, source_path: str | None) -> str | None:
+    """Return the address under which a page was saved first; other paths unchanged."""
+    if source_path is None or not is_page(source_path) or tx.documents.at_path(source_path):
+        return source_path
+    for link in tx.links.in_text(f"[](<{source_path}>)", None):
+        document = tx.documents.get(link.document_id) if link.document_id else None
+        first = document.source_path if document and tx.documents.part_of(document.id) is None else None
+        if first and page_address(first) == source_path:
+            return first
+    return source_path
 
 
 def check_replaced(tx: Transaction, job: NewJob) -> None:

@@ -28,6 +28,7 @@ _PDF_PADDING: Final = b"\xef\xbb\xbf \t\r\n\f\0"
 _SUFFIXES: Final = {doc_type: frozenset(format_.suffixes) for doc_type, format_ in FORMATS.items()}
 # Templates of HTML pages. A page saved from a browser is HTML, even if its address ends like this.
 _TEMPLATES: Final = {".php", ".phtml", ".jsp", ".asp", ".aspx", ".erb", ".vue", ".svelte", ".astro"}
+_CANVAS: Final = {".canvas"}  # its text becomes Markdown
 _CODE_NAMES: Final = {"makefile", "gnumakefile", "dockerfile", "containerfile", "rakefile", "gemfile", "jenkinsfile"}
 _SCRIPT: Final = re.compile(r"#!\s*/\S")
 # Suffixes that do not show the kind of text.
@@ -205,7 +206,7 @@ def _type_of_text(text: str, path: PurePath) -> str:
         return "enex"
     if _XML_DOCUMENT.match(text) or (suffix in _SUFFIXES["xml"] and _TAG.match(text.lstrip())):
         return "xml"
-    if suffix in _SUFFIXES["markdown"]:
+    if suffix in _SUFFIXES["markdown"] | _CANVAS:
         return "markdown"
     if suffix in _SUFFIXES["html"] and _TAG.search(text):
         return "html"
