@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kb.api.web_address import is_same_page, is_spelling_of, page_address
-from kb.index.words.links import address_key, links_in
+from kb.index.words.link_targets import address_key, links_in
 
 
 @pytest.mark.parametrize(
