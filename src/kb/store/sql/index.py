@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -30,7 +30,7 @@ class Index(ABC):
     def languages(self) -> Sequence[str]:
         return [language for (language,) in self._execute(self._sql["select_languages"]).fetchall()]
 
-    def related(self, words: Sequence[str]) -> dict[str, list[str]]:
+    def related(self, words: Iterable[str]) -> dict[str, list[str]]:
         """See `kb.store.protocol.Index.related`."""
         compounding, written = COMPOUNDING.intersection(self.languages), OF_SCRIPTS.intersection(self.written)
         by_word = dict[str, list[str]]()
