@@ -445,7 +445,7 @@ class Index(Protocol):
         """The languages of the documents."""
 
     def select(self, where: Filter) -> Selection: ...
-    def related(self, words: Sequence[str]) -> dict[str, list[str]]:
+    def related(self, words: Iterable[str]) -> dict[str, list[str]]:
         """Return the words of the database that are compounds with a word, or the word in another script."""
 
     def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
