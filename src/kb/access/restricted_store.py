@@ -255,11 +255,14 @@ class CallerDocuments(Guarded[Documents]):
         """Return the document at a path, for writing.
 
         Raises:
-            Forbidden: the document is outside the caller's limit.
+            Forbidden: the path or the document is outside the caller's limit.
         """
+        limit = self.tx.limit
+        if limit and limit.is_outside(source_path):  # before a look, whose result would show in the answer
+            raise path_refusal(source_path, limit)
         document = self.inner.at_path(source_path)
         if document and not self.tx.sees(document):
-            raise path_refusal(source_path, self.tx.limit)
+            raise path_refusal(source_path, limit)
         return document
 
     def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
@@ -597,17 +600,19 @@ def fitted(job: rows.NewJob, limit: Limit | None) -> rows.NewJob:
     is_tagged = not limit.tags or is_in_any(job.tags, limit.tags)
     tags = job.tags if is_tagged else (*job.tags, limit.tags[0])
     if not limit.admits(tags, job.source_path):
-        raise Forbidden(f"source_path: this key is limited to {described(limit)}. Choose a path in this folder.")
+        raise path_refusal(job.source_path or "", limit)
     return replace(job, tags=tags, limit=limit)
 
 
 def path_refusal(source_path: str, limit: Limit | None) -> Forbidden:
-    """Return the error for a path; for a key without a folder it does not reveal whether the path is in use."""
+    """Return the error for a path; for a path outside the folder of a key it does not reveal whether that is in use."""
     if limit and limit.folder is None:
         return Forbidden(
             "source_path: this key is limited to tags, so it can only use paths of documents within its limit. "
             "A key limited to a folder can use all paths in it."
         )
+    if limit and limit.is_outside(source_path):
+        return Forbidden(f"source_path: this key is limited to {described(limit)}. Choose a path in this folder.")
     return Forbidden(f"This key may not write to {source_path}.")
 
 

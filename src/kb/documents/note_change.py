@@ -24,6 +24,9 @@ LOOKED_AT: Final = 100
 
 NO_EDIT: Final = Edit()
 
+NO_TITLE: Final = ""
+"""Takes the title that somebody gave a note away, so that its text says it again."""
+
 
 @dataclass(frozen=True, slots=True)
 class NoteChange:

@@ -538,6 +538,9 @@ class NoteFiles(Protocol):
 
     def remove(self, document_id: int) -> None: ...
     def clear(self) -> None: ...
+    def distrust(self) -> None:
+        """Forget the content of all files, but not the notes that they belong to."""
+
     def unwritten(self) -> list[tuple[int, int]]:
         """Return the notes whose version is not the version of their file, with their versions, by ascending id."""
 

@@ -47,6 +47,9 @@ class NoteFiles:
     def clear(self) -> None:
         self._execute(self._sql["delete_files"])
 
+    def distrust(self) -> None:
+        self._execute(self._sql["distrust_files"], {"nothing": b""})
+
     def unwritten(self) -> list[tuple[int, int]]:
         return list(self._execute(self._sql["select_unwritten"]).fetchall())
 

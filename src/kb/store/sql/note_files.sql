@@ -50,6 +50,10 @@ DELETE FROM note_files WHERE document_id = :document_id
 -- Delete the rows of all files.
 DELETE FROM note_files
 
+-- name: distrust_files
+-- Forget the content of the files, but not the notes that they belong to.
+UPDATE note_files SET version = 0, state = '', digest = '', base = :nothing
+
 -- name: select_unwritten
 -- Select the notes that changed since their file was written or read, and the notes without a file.
 SELECT documents.id, documents.version
