@@ -1,4 +1,4 @@
-"""Folders that stay open: whoever exchanges a folder for a link meanwhile leads no file of kb elsewhere.
+"""Folders that stay open: if somebody exchanges a folder for a link, kb still writes to the folder that it opened.
 
 Windows opens no folders. There, files are looked up by path, after a look at each folder in it.
 """
@@ -216,7 +216,7 @@ class OpenFolder:
 
 @contextmanager
 def opened(root: Path, parts: Sequence[str], *, make: bool = False) -> Iterator[OpenFolder]:
-    """Open a folder below a root, through folders that are no links; with `make`, make those that are missing.
+    """Open a folder below a root without following links; with `make`, make missing folders.
 
     Raises:
         Linked: one of them is a link.

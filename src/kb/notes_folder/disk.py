@@ -75,6 +75,7 @@ class Scan:
 
     Args:
         files: the files.
+        others: files of other types.
         conflicts: copies of files that two sides changed.
         links: links to files and folders, which kb does not follow.
         parts: hidden files of an engine that was stopped while it wrote them.
@@ -83,6 +84,7 @@ class Scan:
     """
 
     files: dict[str, FoundFile] = field(default_factory=dict)
+    others: dict[str, FoundFile] = field(default_factory=dict)
     conflicts: list[str] = field(default_factory=list)
     links: set[str] = field(default_factory=set)
     parts: list[Place] = field(default_factory=list)
@@ -129,7 +131,7 @@ def _scan(root: Path, folder: PurePosixPath, known: Collection[str], found: Scan
                 continue
             if is_folder:
                 folders.append(place)
-            elif entry.name.casefold().endswith(SUFFIXES):
+            else:
                 _take(entry, Place(root, place), path, known, found)
     return folders
 
@@ -146,7 +148,9 @@ def _take(entry: os.DirEntry[str], place: Place, path: str, known: Collection[st
         return
     if not stat.S_ISREG(status.st_mode):
         return
-    if is_conflict(entry.name) and path not in known:
+    if not place.name.casefold().endswith(SUFFIXES):
+        found.others[path] = FoundFile(place, state_of(status))
+    elif is_conflict(entry.name) and path not in known:
         found.conflicts.append(path)
     elif path in found.files:
         found.problems[path] = TWICE
@@ -216,6 +220,18 @@ def read(place: Place, most_bytes: int) -> tuple[bytes, str]:
         if not state == state_of(before) == _state_at(folder, place.name) or len(content) != before.st_size:
             raise Changed
     return content, state
+
+
+def file_digest_at(place: Place, most_bytes: int) -> str:
+    """Return the digest of a file of any size up to a limit, read block by block. Raises as `read`."""
+    with place.folder() as folder, folder.open_file(place.name) as file:
+        before = os.fstat(file.fileno())
+        if before.st_size > most_bytes:
+            raise ValueError(f"It is {larger_than(most_bytes)}.")
+        digest = file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type] # of a file on the disk
+        if state_of(os.fstat(file.fileno())) != state_of(before):
+            raise Changed
+    return digest
 
 
 def digest_of(content: bytes) -> str:

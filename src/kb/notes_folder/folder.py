@@ -22,12 +22,13 @@ from kb.folders.deletions import remembered
 from kb.folders.disk_view import describe_mounts
 from kb.folders.watching import watch
 from kb.notes_folder import disk, marker
+from kb.notes_folder.attachments import Attachments, unwritten
 from kb.notes_folder.file_text import claim, fields_beside, parsed
 from kb.notes_folder.incoming import REMEDY, Incoming, Look
 from kb.notes_folder.outgoing import Outgoing
 from kb.notes_folder.parts import FILE, FolderParts, base_of, text_of
 from kb.open_folder import Linked
-from kb.store.rows import NoteFile, NotesFolderState
+from kb.store.rows import Author, NoteFile, NotesFolderState
 from kb.threads import BackgroundThread
 
 logger = logging.getLogger(__name__)
@@ -81,6 +82,7 @@ class NotesFolder(BackgroundThread):
         self._root = parts.root
         self._incoming = Incoming(self._parts)
         self._outgoing = Outgoing(self._parts)
+        self._attachments = Attachments(self._parts)
         self._session = uuid4().hex
         self._lock = threading.Lock()
         self._confirmed: NotesFolderAction | None = None
@@ -112,6 +114,7 @@ class NotesFolder(BackgroundThread):
             look, stopped = self._look, self._stopped or self._fault
             problems = dict(look.problems) if look else {}
             problems |= {path: reason for _, path, reason in self._outgoing.failed.copy().values()}
+            problems |= self._attachments.problems.copy()
             withheld = [each.reason for each in look.withheld] if look else []
             return NotesFolderStatus(
                 path=str(self._root),
@@ -161,6 +164,7 @@ class NotesFolder(BackgroundThread):
             self._take(is_sure=confirmed == "delete")
         look = self._look or Look(disk.Scan())
         self._is_due = self._outgoing.write(look.named, look.problems) or self._is_due
+        self._attachments.write()
         with self._lock:
             self._fault = None
 
@@ -170,6 +174,11 @@ class NotesFolder(BackgroundThread):
             known = tx.note_files.folder()
         mounts = describe_mounts(self._root)
         look = self._incoming.look(f"{FILE}\n{uuid4().hex}", (known.mounts, mounts), is_sure=is_sure)
+        notes = Author(FILE, operation_key=f"{FILE}\n{uuid4().hex}")
+        devices = (known.mounts, mounts)
+        is_done = self._attachments.look(look.scan, devices, notes, is_sure=is_sure, is_new=look.has_taken)
+        look.is_settled = look.is_settled and is_done
+        look.withheld += self._attachments.withheld
         left = [path for each in look.withheld for path in each.paths]
         noted = remembered(known.mounts, mounts, left, look.emptied)
         if noted != known.mounts:
@@ -275,6 +284,9 @@ class NotesFolder(BackgroundThread):
             for row in tx.note_files.all():
                 if self._state_at(row.path) is None:
                     tx.note_files.remove(row.document_id)
+            for row in tx.note_files.attachments():
+                if self._state_at(row.path) is None:
+                    tx.note_files.put(unwritten(row), b"")
 
     def _check(self) -> None:
         if self._stopping.is_set():

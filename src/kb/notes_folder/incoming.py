@@ -67,6 +67,7 @@ class Look:
         is_settled: whether nothing is left to do.
         emptied: folders that are suddenly empty.
         named: the notes that incomplete files name: these files may be theirs.
+        has_taken: whether a file has changed.
     """
 
     scan: disk.Scan
@@ -75,6 +76,7 @@ class Look:
     is_settled: bool = True
     emptied: list[str] = field(default_factory=list)
     named: set[int] = field(default_factory=set)
+    has_taken: bool = False
 
 
 @dataclass
@@ -122,7 +124,7 @@ class Incoming:
         look.named = self._named({path: look.scan.files[path] for path in unsettled})
         sightings = self._certain(sightings, unsettled, look.named)
         claims = self._claims(look, sightings, unsettled)
-        look.is_settled = not unsettled
+        look.is_settled, look.has_taken = not unsettled, bool(sightings)
         missing = [row for row in self._rows.values() if row.document_id not in claims.owned]
         self._follow_moves(claims)
         for sighting in sightings:

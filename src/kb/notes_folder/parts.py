@@ -36,6 +36,8 @@ class FolderParts:
         most_characters: the maximum length of a note.
         checkpoint: is called regularly and may stop the work by raising an error.
         with_ids: whether kb writes the id of a note to its file.
+        most_file_bytes: the maximum size of a file that is not a note.
+        wake: notifies the worker of a new job.
     """
 
     root: Path
@@ -45,6 +47,8 @@ class FolderParts:
     most_characters: int
     checkpoint: Callable[[], None] = lambda: None
     with_ids: bool = False
+    most_file_bytes: int = 100 << 20
+    wake: Callable[[], None] = lambda: None
     found: dict[str, Place] = field(default_factory=dict)
     """The files of the last look: a folder may exist in two Unicode forms."""
 

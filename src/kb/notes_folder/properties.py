@@ -1,6 +1,6 @@
 """The fields at the beginning of a file, in YAML, TOML or JSON: found, removed and added to the byte.
 
-Everything else stays as it is: comments, order, quotation marks, line ends.
+Everything else stays the same: comments, order, quotation marks, line ends.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Properties(NamedTuple):
         return next((entry for entry in self.entries if entry.name == name), None)
 
     def written(self, name: str) -> str:
-        """Return a field as it is written; empty without it."""
+        """Return the text of a field; empty without it."""
         entry = self.find(name)
         return self.text[entry.start : entry.end] if entry else ""
 

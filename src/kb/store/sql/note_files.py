@@ -30,6 +30,12 @@ class NoteFiles:
     def all(self) -> list[NoteFile]:
         return mapped(map_note_file, self._execute(self._sql["select_files"]))
 
+    def attachments(self) -> list[NoteFile]:
+        return mapped(map_note_file, self._execute(self._sql["select_attachments"]))
+
+    def unwritten_attachments(self) -> list[tuple[int, int]]:
+        return list(self._execute(self._sql["select_unwritten_attachments"]).fetchall())
+
     def base(self, document_id: int) -> bytes | None:
         row = self._execute(self._sql["select_base"], {"document_id": document_id}).fetchone()
         return bytes(row[0]) if row else None
