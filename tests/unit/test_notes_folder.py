@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import re
 import shutil
 import time
 from dataclasses import replace
@@ -337,10 +338,48 @@ def test_a_full_disk_loses_nothing_and_the_file_is_written_later(kept, monkeypat
         status = kept.settle()
         assert {problem.path for problem in status.problems} == {"x.md", "y.md"}
         assert "disk is full" in status.problems[0].reason
+        [trouble] = status.trouble
+        assert re.fullmatch(
+            r"Since \d{4}-\d\d-\d\d \d\d:\d\d UTC, 2 files: The engine's disk is full.* 2 notes wait to be written\."
+            r" Nothing is lost: the database has the notes, and kb tries again\.",
+            trouble,
+        )
+        assert kept.settle().trouble == [trouble]
     kept.folder._outgoing.failed.clear()
-    assert kept.settle().problems == []
+    status = kept.settle()
+    assert (status.problems, status.trouble) == ([], [])
     assert sorted(kept.files()) == ["x.md", "y.md"]
     assert kept.file(note).read_text() == "changed"
+
+
+def test_a_folder_that_is_gone_says_since_when_and_how_many_notes_wait(kept, tmp_path, caplog):
+    kept.add("text", source_path="x.md")
+    kept.settle()
+    kept.root.rename(tmp_path / "away")
+    kept.add("more", source_path="y.md")
+    for _ in range(3):
+        [trouble] = kept.settle().trouble
+    assert "does not exist. Is its disk connected? 1 note waits to be written. Nothing is lost" in trouble
+    assert len([record for record in caplog.records if "cannot be kept in step" in record.message]) == 1
+    (tmp_path / "away").rename(kept.root)
+    assert kept.settle().trouble == []
+    assert sorted(kept.files()) == ["x.md", "y.md"]
+
+
+def test_the_status_counts_the_files_that_kb_has_still_to_read(kept, monkeypatch):
+    for number in range(7):
+        kept.write(f"{number}.md", f"text {number}")
+    monkeypatch.setattr(incoming, "AT_ONCE", 3)
+    counts, real = [], incoming.Incoming._take
+
+    def counted(*arguments):
+        status = kept.folder.status()
+        counts.append((status.files, status.to_read))
+        real(*arguments)
+
+    monkeypatch.setattr(incoming.Incoming, "_take", counted)
+    assert kept.settle().to_read == 0
+    assert counts == [(7, number) for number in range(7, 0, -1)]
 
 
 def test_names_and_titles_of_any_kind_give_paths_that_every_system_accepts(kept):

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
@@ -27,6 +28,7 @@ from kb.notes_folder.file_text import claim, fields_beside, parsed
 from kb.notes_folder.incoming import REMEDY, Incoming, Look
 from kb.notes_folder.outgoing import Outgoing
 from kb.notes_folder.parts import FILE, FolderParts, base_of, text_of
+from kb.notes_folder.troubles import Troubles
 from kb.open_folder import Linked
 from kb.store.rows import Author, NoteFile, NotesFolderState
 from kb.threads import BackgroundThread
@@ -94,7 +96,7 @@ class NotesFolder(BackgroundThread):
         self._stopped: str | None = None
         self._fault: str | None = None
         self._seen_at: str | None = None
-        self._files = 0
+        self._troubles, self._trouble = Troubles(), list[str]()
 
     def __exit__(self, *_: object) -> None:
         """Stop, and let another engine have the folder."""
@@ -119,8 +121,10 @@ class NotesFolder(BackgroundThread):
             return NotesFolderStatus(
                 path=str(self._root),
                 held=self._holds,
-                files=self._files,
+                files=self._incoming.files,
+                to_read=self._incoming.unread,
                 waiting=max(self._outgoing.waiting, 0),
+                trouble=self._trouble,
                 stopped=stopped,
                 withheld=withheld,
                 conflicts=look.scan.conflicts[:MOST_SHOWN] if look else [],
@@ -156,6 +160,7 @@ class NotesFolder(BackgroundThread):
             self._stopped = reason
         if reason:
             self._is_due = True
+            self._describe_trouble()
             return
         if confirmed == "restore":
             self._forget_missing()
@@ -167,6 +172,7 @@ class NotesFolder(BackgroundThread):
         self._attachments.write()
         with self._lock:
             self._fault = None
+        self._describe_trouble()
 
     def _take(self, *, is_sure: bool) -> None:
         began = time.monotonic()
@@ -187,9 +193,23 @@ class NotesFolder(BackgroundThread):
         if {each.reason for each in look.withheld} - _reasons(self._look):
             logger.warning("kb kept the notes of files that are missing in the notes folder: 'kb notes' says why")
         with self._lock:
-            self._look, self._files, self._seen_at = look, len(look.scan.files), shown(time.time())
+            self._look, self._seen_at = look, shown(time.time())
         self._is_due, self._looked = not look.is_settled, time.monotonic()
         self._due_at = time.monotonic() + min(REST * (time.monotonic() - began), RETRY_SECONDS)
+
+    def _describe_trouble(self) -> None:
+        """Say which files cannot be read or written, or why the folder cannot be used."""
+        if self._stopped or self._fault:
+            with self._parts.store.read() as tx:
+                self._outgoing.waiting = len(tx.note_files.unwritten())
+            faults = Counter({self._stopped or self._fault or "": 0})
+        else:
+            faults = Counter(reason for _, _, reason in self._outgoing.failed.values())
+            scan = self._look.scan if self._look else disk.Scan()
+            faults.update(scan.problems[path] for path in scan.unreadable)
+        trouble = self._troubles.described(faults, self._outgoing.waiting)
+        with self._lock:
+            self._trouble = trouble
 
     def _take_lease(self) -> bool:
         """Return whether this engine holds the folder; others of a shared database may."""
@@ -310,6 +330,7 @@ class NotesFolder(BackgroundThread):
             logger.error("the notes folder could not be kept in step; kb will retry: %r\n%s", error, lines)
         with self._lock:
             self._fault = fault
+        self._describe_trouble()
 
     async def _follow(self) -> None:
         """Look at every change and at every tick, until the folder is gone."""

@@ -90,6 +90,10 @@ class Incoming:
 
     parts: FolderParts
     now: Callable[[], float] = time.monotonic
+    files: int = 0
+    """The number of files in the folder."""
+    unread: int = 0
+    """The number of new and changed files that kb has not taken yet."""
     _seen: dict[str, str] = field(default_factory=dict)
     """The state of each changed file at the last look; it is complete if the next look finds the same."""
     _refused: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -118,6 +122,7 @@ class Incoming:
             self._rows = {row.document_id: row for row in tx.note_files.all()}
         look = Look(disk.scan(self.parts.root, {row.path for row in self._rows.values()}))
         look.problems |= look.scan.problems
+        self.files = len(look.scan.files)
         self.parts.found.clear()
         self.parts.found.update({path: file.place for path, file in look.scan.files.items()})
         sightings, unsettled = self._sightings(look)
@@ -125,11 +130,13 @@ class Incoming:
         sightings = self._certain(sightings, unsettled, look.named)
         claims = self._claims(look, sightings, unsettled)
         look.is_settled, look.has_taken = not unsettled, bool(sightings)
+        self.unread = len(unsettled) + len(sightings)
         missing = [row for row in self._rows.values() if row.document_id not in claims.owned]
         self._follow_moves(claims)
         for sighting in sightings:
             self.parts.checkpoint()
             self._take(sighting, claims.owners.get(sighting.path), look)
+            self.unread -= 1
         if not unsettled:  # a missing file may have become an incomplete one
             self._miss(missing, look, mounts, is_sure=is_sure)
         return look
