@@ -1,7 +1,5 @@
 """Folders, durable writes, safe opening of files, and the limit of open files."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os
@@ -53,6 +51,16 @@ def sync_descriptor(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
     else:
         os.fsync(descriptor)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file atomically, durably, and readable only by its owner."""
+    new = path.with_suffix(".new")
+    new.touch(mode=0o600)
+    new.write_text(text, "utf-8")
+    sync(new)
+    new.replace(path)
+    sync(path.parent)
 
 
 def give_to_owner(owned: Path, path: Path) -> None:

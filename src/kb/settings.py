@@ -3,8 +3,6 @@
 The names of variables are in capitals. This module has the engine's settings and the base class of all settings.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import os
@@ -269,7 +267,6 @@ class Settings(EngineAccess):
 
     @property
     def store_kind(self) -> StoreKind:
-        """The kind of the database."""
         return store_kind(self.database_url)
 
     @property
@@ -299,7 +296,6 @@ class Settings(EngineAccess):
 
     @property
     def first_key(self) -> Path:
-        """The file of the first key."""
         return self.data_dir / FIRST_KEY
 
     @property

@@ -9,13 +9,13 @@ from kb.api.errors import Occupied
 from kb.api.note_models import NoteRequest
 from kb.blobs.folder import FolderBlobs
 from kb.documents.delete import delete
-from kb.documents.edit import Edit
-from kb.documents.new_note import NoteIntake
-from kb.documents.note_change import NoteChange
+from kb.documents.note_edit import Edit, NoteChange
 from kb.documents.originals import Originals
-from kb.documents.restore import restore
-from kb.documents.update import move, update_note
-from kb.ingest.note_vectors import NoteVectors
+from kb.documents.restore_document import restore
+from kb.documents.write_document import move
+from kb.documents.write_new_note import NoteIntake
+from kb.documents.write_updated_note import update_note
+from kb.ingest.vectors_at_once import NoteVectors
 from kb.notes_folder import marker
 from kb.notes_folder.folder import NotesFolder
 from kb.notes_folder.parts import FolderParts

@@ -1,7 +1,5 @@
 """Bodies for synced and watched folders."""
 
-from __future__ import annotations
-
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field

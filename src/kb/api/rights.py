@@ -1,7 +1,5 @@
 """The rights and limits of keys."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -45,7 +43,6 @@ class Limit:
             object.__setattr__(self, "folder", composed(self.folder))
 
     def admits(self, tags: Collection[str], source_path: str | None) -> bool:
-        """Return whether a document is within the limit."""
         is_tagged = not self.tags or is_in_any(tags, self.tags)
         return is_tagged and not self.is_outside(source_path or "")
 
@@ -71,7 +68,6 @@ class Caller:
     is_named: bool = False
 
     def may(self, right: Right) -> bool:
-        """Return whether the caller has this right."""
         return RIGHTS.index(right) <= RIGHTS.index(self.right)
 
 

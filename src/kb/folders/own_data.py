@@ -1,7 +1,5 @@
 """Folders of kb itself: their files would be added again after each change, which changes them again."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final

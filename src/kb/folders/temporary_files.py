@@ -1,7 +1,5 @@
 """Temporary files of Office, editors, browsers, sync programs and file managers."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 
@@ -27,5 +25,4 @@ FOLDERS: Final = {
 
 
 def is_leftover(name: str, *, is_folder: bool) -> bool:
-    """Return whether this is a temporary file or folder of a program."""
     return name.lower() in FOLDERS if is_folder else FILES.fullmatch(name) is not None

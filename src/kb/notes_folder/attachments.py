@@ -4,8 +4,6 @@ A file that a note links to becomes a document. A file that somebody adds to a n
 its path. Files of other kinds stay as they are.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -16,7 +14,7 @@ from typing import Final
 from kb.api.errors import KbError
 from kb.api.job_models import FileRequest
 from kb.documents.delete import delete
-from kb.documents.submit import submit_file
+from kb.documents.job_queue import submit_file
 from kb.folders.deletions import Judge, Withheld
 from kb.folders.disk_view import DiskView
 from kb.folders.safe_names import safe_name

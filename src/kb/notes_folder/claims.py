@@ -5,8 +5,6 @@ and by its inode, the number of the file in its file system. A system gives the 
 an inode alone proves nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 from uuid import uuid4
 
-from kb.api.limits import larger_than
+from kb.api.limit_errors import larger_than
 from kb.api.stream_safe import composed
 from kb.folders.temporary_files import is_leftover
 from kb.notes_folder.paths import MOST_FOLDERS, SUFFIXES, conflict_names, is_conflict

@@ -1,7 +1,5 @@
 """Keeps a folder of Markdown files and the notes in step, in a thread of the engine."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading
@@ -73,7 +71,6 @@ class NotesFolder(BackgroundThread):
     """Writes each note to a file, and takes changes of the files into the notes.
 
     Args:
-        parts: the parts of the engine.
         others: other folders of the settings, by the name of the setting.
     """
 
@@ -111,7 +108,6 @@ class NotesFolder(BackgroundThread):
             self._holds = False
 
     def status(self) -> NotesFolderStatus:
-        """Return the state of the folder."""
         with self._lock:
             look, stopped = self._look, self._stopped or self._fault
             problems = dict(look.problems) if look else {}

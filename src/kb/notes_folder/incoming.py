@@ -1,7 +1,5 @@
 """From the folder to the notes: files that were edited, added, renamed or deleted."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -13,15 +11,14 @@ from typing import Final
 from pydantic import ValidationError
 
 from kb.api.errors import Changed, KbError, NotFound, Occupied, Stopped
-from kb.api.limits import note_limit
+from kb.api.limit_errors import note_limit
 from kb.api.note_models import NoteRequest
 from kb.api.stream_safe import composed
 from kb.documents.delete import delete
-from kb.documents.edit import Edit
-from kb.documents.new_note import NoteIntake
-from kb.documents.note_change import NO_EDIT, NO_TITLE, NoteChange
-from kb.documents.restore import restore
-from kb.documents.update import update_note
+from kb.documents.note_edit import NO_EDIT, NO_TITLE, Edit, NoteChange
+from kb.documents.restore_document import restore
+from kb.documents.write_new_note import NoteIntake
+from kb.documents.write_updated_note import update_note
 from kb.folders.deletions import FEW, SHARE, Judge, Withheld
 from kb.folders.disk_view import DiskView
 from kb.formats.text.base64_data import without_embedded

@@ -1,7 +1,5 @@
 """Notes without a file that a new file may belong to: its record was lost, or its note is in the bin."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,8 +5,6 @@ returned to an earlier state, as after a restore; then kb trusts none of its rec
 folder that Git ignores; once it was a file.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 from uuid import uuid4

@@ -4,8 +4,6 @@ The notes whose version differs from the version of their file wait to be writte
 write one twice.
 """
 
-from __future__ import annotations
-
 import logging
 import stat
 import time

@@ -1,7 +1,5 @@
 """The parts of the engine that both directions of the notes folder use."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +12,7 @@ from kb.api.fields import NOTE
 from kb.api.rights import Caller
 from kb.documents.originals import Originals
 from kb.folders.disk_view import DiskView
-from kb.ingest.note_vectors import NoteVectors
+from kb.ingest.vectors_at_once import NoteVectors
 from kb.notes_folder.disk import Place
 from kb.notes_folder.file_text import FileContent
 from kb.store.protocol import Store, Transaction

@@ -1,7 +1,5 @@
 """The path of a note's file in the notes folder."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from itertools import chain, count, islice

@@ -3,8 +3,6 @@
 Everything else stays the same: comments, order, quotation marks, line ends.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Faults of the notes folder, in words: since when, how many files wait, and the remedy."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

@@ -4,8 +4,6 @@ All work happens in a transaction. `with store.read() as tx` sees a snapshot of 
 changes it completely or not at all; writes run one after the other. A transaction's methods are grouped by subject.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -450,6 +448,9 @@ class Index(Protocol):
         """The languages of the documents."""
 
     def select(self, where: Filter) -> Selection: ...
+    def related(self, words: Sequence[str]) -> dict[str, list[str]]:
+        """Return the words of the database that are compounds with a word, or the word in another script."""
+
     def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
         """Return the document of each chunk, in the order given."""
 

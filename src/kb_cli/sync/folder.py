@@ -22,9 +22,7 @@ class Folder:
     """The options of a sync.
 
     Args:
-        path: the folder.
         prefix: the prefix of its source paths; empty until `named` has looked it up.
-        tags: the tags of its files.
         exclude: patterns of files to skip.
         delete: whether to delete documents whose file is gone.
         is_sure: whether to delete them even if that looks like an accident, such as an empty folder.

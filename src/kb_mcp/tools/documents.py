@@ -3,8 +3,6 @@
 Agents read the docstring of a tool as its description.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from functools import partial
@@ -237,16 +235,12 @@ class DocumentTools:
                 extra["changed"] = document["updated_at"] or document["created_at"]
             with suppress(NotFound):  # it was just deleted
                 if has_kinds:
-                    extra["change"] = await self._last_change(document)
+                    versions = (await self._engine.history(document["id"], limit=2))["versions"]
+                    extra["change"] = compact_answers.change_between(versions)
                 if characters:
                     extra["text"] = await self._beginning(document["id"], characters)
                 documents.append(document | extra)
         return reply | {"documents": documents}
-
-    async def _last_change(self, document: JSON) -> str:
-        """Return the kind of a document's last change in a few words."""
-        versions = (await self._engine.history(document["id"], limit=2))["versions"]
-        return compact_answers.change_between(versions)
 
     async def _beginning(self, document_id: int, characters: int) -> str:
         chunks = (await self._engine.document(document_id, chunks=1 + characters // CHARACTERS_OF_A_CHUNK))["chunks"]

@@ -25,9 +25,9 @@ _PAGE_WORDS: Final = frozenset(
 def write_margins(text: TextBuilder, lines: Iterable[str]) -> None:
     """Add the lines of headers and footers under their own heading, each once, without page numbers."""
     text.listed(
-        "Headers and footers", (line for line in dict.fromkeys(map(one_line, lines)) if not _is_page_number(line))
+        "Headers and footers", (line for line in dict.fromkeys(map(one_line, lines)) if not is_page_number(line))
     )
 
 
-def _is_page_number(line: str) -> bool:
+def is_page_number(line: str) -> bool:
     return all(word.casefold() in _PAGE_WORDS or _ROMAN.fullmatch(word) for word in _LETTERS.findall(line))

@@ -1,7 +1,5 @@
 """The notes folder and its files, in SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kb.store.row_mapping import Execute, field_values, map_note_file, map_notes_folder, mapped
