@@ -281,7 +281,17 @@ def start_notes_folder(
     if settings.notes_dir is None:
         return None
     root = settings.notes_dir.absolute()
-    parts = FolderParts(root, core.store, core.originals, note_vectors, settings.max_note_chars)
+    most = settings.max_note_chars
+    parts = FolderParts(
+        root,
+        core.store,
+        core.originals,
+        note_vectors,
+        most,
+        with_ids=settings.notes_id,
+        most_file_bytes=settings.max_upload_mb << 20,
+        wake=core.worker.wake,
+    )
     others = {
         "KB_DATA_DIR": settings.data_dir,
         "KB_INBOX_DIR": settings.inbox_dir,

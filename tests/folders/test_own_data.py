@@ -9,7 +9,9 @@ import pytest
 from kb.folders.own_data import MARKS, NOTES_MARK, is_in_own_data
 from kb.folders.watching import folder_state, watch
 from kb.notes_folder import marker
+from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.file_selection import select_files
+from kb_cli.sync.folder import Folder
 from tests.support.rare_cases import mostly_rare
 
 
@@ -51,6 +53,13 @@ def test_what_watches_hears_of_other_changes_only(own, tmp_path):
 
     assert asyncio.run(changes(own / "other.txt")) is False
     assert asyncio.run(changes(tmp_path / "note.md")) is True
+
+
+def test_a_folder_of_kb_or_in_one_is_neither_synced_nor_watched(own, tmp_path):
+    for folder in (own, own / "files"):
+        with pytest.raises(UsageError, match=f"kb keeps its own files in {own}. Name a folder apart from it."):
+            Folder(folder, "").check()
+    Folder(tmp_path, "").check()
 
 
 def test_no_note_of_the_notes_folder_is_selected(tmp_path):

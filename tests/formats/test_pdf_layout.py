@@ -152,6 +152,10 @@ def test_what_differs_from_page_to_page_stays_in_its_place():
     text = read(drawn_pdf(*invoices), "a.pdf").text
     assert order(text, "Invoice 1041 One oar.", "Invoice 1042 One oar.", "Invoice 1043 One oar.")
     assert "Headers" not in text
+    figures = [numbered(["One oar."], n, header=f"Figure {n}") for n in (1, 2, 3)]
+    assert "Figure 2" in read(drawn_pdf(*figures), "a.pdf").text
+    reports = [numbered(["One oar."], n, header=f"Report | {n}") for n in (1, 2, 3)]
+    assert read(drawn_pdf(*reports), "a.pdf").text.endswith("Headers and footers\n\n- Report |\n")
     titles = [[(LEFT, 800, "Results of the trial", 18), *((LEFT, 700 - 14 * n, "It went well.") for n in range(3))]] * 3
     assert read(drawn_pdf(*titles), "a.pdf").text.count("Results of the trial") == 3
 

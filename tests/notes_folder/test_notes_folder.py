@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import re
+import shutil
 import time
 from dataclasses import replace
 
 import pytest
 
-from kb import filesystem
-from kb.filesystem import exchange
 from kb.ingest import vectors_at_once
 from kb.notes_folder import disk, incoming, outgoing
 from kb.notes_folder import folder as notes_folder
 from kb.notes_folder.merge import merged
+from kb.open_folder import OpenFolder
 from kb.store.rows import Retention
 from tests.support.notes_folder import KeptFolder
 
@@ -35,17 +36,21 @@ def kept(at_once, make_store, embedder, tmp_path):
         yield KeptFolder(store, embedder, tmp_path / "notes", tmp_path / "data")
 
 
-def test_each_note_becomes_a_file_with_its_fields_and_its_text_byte_for_byte(kept):
-    one = kept.add("Buy milk  \r\nand ümlauts\n\n\n", tags=["home/shop"])
-    two = kept.add("---\nstatus: open\ntags: [kiln]\n---\nBricks", source_path="projects/Kiln.md", title="Kiln")
+def test_the_file_of_a_note_is_its_text_byte_for_byte(kept):
+    text = "Buy milk  \r\nand ümlauts for the #shop\n\n\n"
+    kept.add(text, tags=["shop"])
     kept.settle()
-    files = kept.files()
-    assert list(files) == [f"{kept.note(one).created_at[:4]}/buy-milk.md", "projects/Kiln.md"]
-    written = files["projects/Kiln.md"].decode()
-    assert written.startswith(f"---\nkb: {two}\ntitle: Kiln\ncreated: {kept.note(two).created_at}\nstatus: open\n")
-    assert written.endswith("status: open\ntags: [kiln]\n---\nBricks")
-    assert next(iter(files.values())).endswith(b"---\r\nBuy milk  \r\nand \xc3\xbcmlauts\n\n\n")
-    assert b"tags: [home/shop]\r\n" in next(iter(files.values()))
+    assert kept.files() == {"Buy milk.md": text.encode()}
+
+
+def test_the_front_matter_gets_only_a_title_and_tags_that_the_text_does_not_say(kept):
+    kept.add("Buy milk\r\n", tags=["home/shop"])
+    kept.add("---\nstatus: open\ntags: [kiln]\n---\nBricks", "projects/Kiln.md", "The kiln", tags=["kiln", "new"])
+    kept.settle()
+    assert kept.files() == {
+        "Buy milk.md": b"---\r\ntags: [home/shop]\r\n---\r\nBuy milk\r\n",
+        "projects/Kiln.md": (b"---\ntitle: The kiln\nkb_tags: [new]\nstatus: open\ntags: [kiln]\n---\nBricks"),
+    }
 
 
 def test_an_edited_file_becomes_a_new_version_by_file_and_is_not_written_again(kept):
@@ -69,7 +74,7 @@ def test_changes_of_different_lines_are_merged(kept):
     kept.edit(note, "one\ntwo\nthree\nfour\nFIVE\n")
     status = kept.settle()
     assert kept.text(note) == "ONE\ntwo\nthree\nfour\nFIVE\n"
-    assert file.read_text().endswith("\n---\nONE\ntwo\nthree\nfour\nFIVE\n")
+    assert file.read_text() == "ONE\ntwo\nthree\nfour\nFIVE\n"
     assert status.conflicts == []
 
 
@@ -82,7 +87,7 @@ def test_changes_of_the_same_line_keep_both_texts_and_the_status_says_so(kept):
     kept.edit(note, "one\nagent\n")
     status = kept.settle()
     assert kept.text(note) == "one\nagent\n"
-    assert file.read_text().endswith("---\none\nagent\n")
+    assert file.read_text() == "one\nagent\n"
     [conflict] = status.conflicts
     assert conflict == f"a/n (conflict {kept.parts.today()}).md"
     assert (kept.root / conflict).read_bytes() == theirs
@@ -102,16 +107,16 @@ def test_a_merge_needs_no_history(at_once, make_store, embedder, tmp_path):
         assert kept.text(note) == "ONE\ntwo\nTHREE\n"
 
 
-def test_a_new_file_is_a_new_note_and_gets_its_id(kept):
-    file = kept.write("ideas/Boat.md", "---\ntags: [boat]\ntitle: Our boat\n---\nPaint it.")
+def test_a_new_file_is_a_new_note_and_stays_as_it_is(kept):
+    text = "---\ntags: [boat]\ntitle: Our boat\n---\nPaint it."
+    file = kept.write("ideas/Boat.md", text)
     kept.settle()
     [note] = kept.notes()
     assert kept.text(note) == "---\ntags: [boat]\ntitle: Our boat\n---\nPaint it."
     assert (kept.note(note).source_path, kept.note(note).title, kept.note(note).tags) == (
         "ideas/Boat.md", "Our boat", ("boat",),
     )  # fmt: skip
-    assert file.read_text().startswith(f"---\nkb: {note}\ncreated: ")
-    assert file.read_text().endswith("\ntags: [boat]\ntitle: Our boat\n---\nPaint it.")
+    assert file.read_text() == text
     assert kept.history(note)[0].author.by == "file"
 
 
@@ -124,9 +129,12 @@ def test_hash_tags_that_somebody_writes_in_a_file_are_tags_of_its_note(kept):
     file.write_text(file.read_text() + "Two #owls moved in.\n")
     kept.settle()
     assert kept.note(note).tags == ("kiln", "owls")
-    file.write_text(file.read_text().replace("tags: [kiln, owls]\n", "tags: [owls]\n") + "No fire.\n")
+    kept.edit(note, tags_remove=["kiln"])
     kept.settle()
-    assert kept.note(note).tags == ("owls",), "a tag that somebody removed is not added again"
+    file.write_text(file.read_text().replace("#owls", "#doves"))
+    kept.settle()
+    assert kept.note(note).tags == ("doves",), "a tag that somebody removed in kb is not added again"
+    assert file.read_text() == "Bricks for the #kiln. `#code`\nTwo #doves moved in.\n"
 
 
 def test_a_renamed_file_stays_its_note_also_if_only_its_case_or_unicode_form_changes(kept):
@@ -161,7 +169,8 @@ def test_a_renamed_file_whose_text_has_a_time_of_creation_stays_its_note(kept):
 def test_files_that_exchange_their_names_stay_their_notes(kept):
     one, two = kept.add("one", source_path="a.md"), kept.add("two", source_path="b.md")
     kept.settle()
-    exchange(kept.root / "a.md", kept.root / "b.md")
+    with OpenFolder.of(kept.root) as folder:
+        folder.exchange("a.md", "b.md")
     kept.settle()
     assert (kept.note(one).source_path, kept.note(two).source_path) == ("b.md", "a.md")
     assert (kept.text(one), kept.text(two)) == ("one", "two")
@@ -182,8 +191,9 @@ def test_a_copy_of_a_file_is_a_note_of_its_own(kept):
     kept.write("copy.md", kept.file(note).read_bytes())
     kept.settle()
     [copy] = kept.notes().keys() - {note}
-    assert (kept.text(copy), kept.note(copy).title, kept.note(copy).tags) == ("text", "One", ("t",))
-    assert f"kb: {copy}\n" in (kept.root / "copy.md").read_text()
+    assert kept.text(copy) == "---\ntitle: One\ntags: [t]\n---\ntext"
+    assert (kept.note(copy).title, kept.note(copy).tags) == ("One", ("t",))
+    assert (kept.root / "copy.md").read_bytes() == kept.file(note).read_bytes()
 
 
 def test_the_file_of_another_knowledge_base_changes_no_note_that_has_its_id_here(kept):
@@ -207,7 +217,7 @@ def test_a_deleted_file_moves_its_note_to_the_bin_and_a_restored_note_gets_its_f
     assert kept.binned() == {note}
     kept.restore(note)
     kept.settle()
-    assert (kept.root / "x.md").read_text().endswith("---\ntext")
+    assert (kept.root / "x.md").read_text() == "text"
 
 
 def test_a_deleted_note_removes_its_file_unless_somebody_edited_it(kept):
@@ -310,7 +320,7 @@ def test_a_read_only_file_is_not_written(kept):
     kept.settle()
     kept.edit(note, "changed")
     status = kept.settle()
-    assert file.read_text().endswith("---\ntext")
+    assert file.read_text() == "text"
     assert [(problem.path, problem.reason) for problem in status.problems] == [("x.md", "It is read-only.")]
 
 
@@ -328,10 +338,48 @@ def test_a_full_disk_loses_nothing_and_the_file_is_written_later(kept, monkeypat
         status = kept.settle()
         assert {problem.path for problem in status.problems} == {"x.md", "y.md"}
         assert "disk is full" in status.problems[0].reason
+        [trouble] = status.trouble
+        assert re.fullmatch(
+            r"Since \d{4}-\d\d-\d\d \d\d:\d\d UTC, 2 files: The engine's disk is full.* 2 notes wait to be written\."
+            r" Nothing is lost: the database has the notes, and kb tries again\.",
+            trouble,
+        )
+        assert kept.settle().trouble == [trouble]
     kept.folder._outgoing.failed.clear()
-    assert kept.settle().problems == []
+    status = kept.settle()
+    assert (status.problems, status.trouble) == ([], [])
     assert sorted(kept.files()) == ["x.md", "y.md"]
-    assert kept.file(note).read_text().endswith("---\nchanged")
+    assert kept.file(note).read_text() == "changed"
+
+
+def test_a_folder_that_is_gone_says_since_when_and_how_many_notes_wait(kept, tmp_path, caplog):
+    kept.add("text", source_path="x.md")
+    kept.settle()
+    kept.root.rename(tmp_path / "away")
+    kept.add("more", source_path="y.md")
+    for _ in range(3):
+        [trouble] = kept.settle().trouble
+    assert "does not exist. Is its disk connected? 1 note waits to be written. Nothing is lost" in trouble
+    assert len([record for record in caplog.records if "cannot be kept in step" in record.message]) == 1
+    (tmp_path / "away").rename(kept.root)
+    assert kept.settle().trouble == []
+    assert sorted(kept.files()) == ["x.md", "y.md"]
+
+
+def test_the_status_counts_the_files_that_kb_has_still_to_read(kept, monkeypatch):
+    for number in range(7):
+        kept.write(f"{number}.md", f"text {number}")
+    monkeypatch.setattr(incoming, "AT_ONCE", 3)
+    counts, real = [], incoming.Incoming._take
+
+    def counted(*arguments):
+        status = kept.folder.status()
+        counts.append((status.files, status.to_read))
+        real(*arguments)
+
+    monkeypatch.setattr(incoming.Incoming, "_take", counted)
+    assert kept.settle().to_read == 0
+    assert counts == [(7, number) for number in range(7, 0, -1)]
 
 
 def test_names_and_titles_of_any_kind_give_paths_that_every_system_accepts(kept):
@@ -346,15 +394,15 @@ def test_names_and_titles_of_any_kind_give_paths_that_every_system_accepts(kept)
     ]
     by_path = [kept.add(f"text of {path}", source_path=path) for path in paths]
     titles = ["a/b: c", "🎉", "Same", "Same", "n" * 400, "con", "हिन्दी"]
-    by_title = [kept.add(f"text {number}", title=title[:250]) for number, title in enumerate(titles)]
+    for number, title in enumerate(titles):
+        kept.add(f"text {number}", title=title[:250])
     status = kept.settle()
     files = kept.files()
     assert (status.problems, len(files)) == ([], len(paths) + len(titles))
     for path in files:
         assert not set(path) & set('<>:"|?*\\')
         assert all(len(part.encode()) <= 255 and not part.startswith(".") for part in path.split("/"))
-    year = kept.note(by_title[0]).created_at[:4]
-    assert {f"{year}/a-b-c.md", f"{year}/note.md", f"{year}/same.md", f"{year}/same-{by_title[3]}.md"} <= files.keys()
+    assert {"a-b c.md", "🎉.md", "Same.md", "Same 2.md", "_con.md", "हिन्दी.md"} <= files.keys()
     assert [kept.note(id_).source_path for id_ in by_path] == paths
     kept.start()
     kept.settle()
@@ -363,9 +411,9 @@ def test_names_and_titles_of_any_kind_give_paths_that_every_system_accepts(kept)
 
 def test_two_notes_whose_paths_differ_only_in_case_have_two_files(kept):
     kept.add("one", source_path="Note.md")
-    two = kept.add("two", source_path="note.md")
+    kept.add("two", source_path="note.md")
     kept.settle()
-    assert sorted(kept.files()) == ["Note.md", f"note-{two}.md"]
+    assert sorted(kept.files()) == ["Note.md", "note 2.md"]
 
 
 def test_links_hidden_files_leftovers_and_conflict_copies_are_not_notes(kept, tmp_path):
@@ -401,7 +449,7 @@ def test_kb_writes_nothing_through_links_and_deletes_no_note_because_of_them(kep
     assert [(problem.path, problem.reason) for problem in status.problems] == [("folder/x.md", reason)]
     assert not list((tmp_path / "outside").iterdir())
     assert (tmp_path / "elsewhere.md").read_text() == "elsewhere"
-    assert kept.file(beside).name == f"link-{beside}.md"
+    assert kept.file(beside).name == "link 2.md"
     (kept.root / "folder").unlink()
     kept.folder._outgoing.failed.clear()
     kept.settle()
@@ -430,7 +478,7 @@ def test_notes_whose_folder_becomes_a_link_stay_until_somebody_decides(kept, tmp
 def test_a_note_with_the_name_of_a_conflict_copy_has_a_file_again_after_a_restore_of_the_database(kept):
     note = kept.add("text", source_path="x (conflict 2026-01-01).md")
     kept.settle()
-    (kept.root / ".kb-folder").write_text("of another time")
+    kept.mark("of another time")
     kept.start()
     assert kept.settle().waiting == 0
     assert kept.file(note).read_text().endswith("text")
@@ -489,10 +537,10 @@ def test_a_file_is_written_where_the_system_neither_exchanges_nor_links_files(ke
     note = kept.add("one", source_path="x.md")
     kept.settle()
 
-    def refuse(*_):
+    def refuse(*_, **__):
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
-    monkeypatch.setattr(filesystem, "_rename", lambda *_, **__: False)
+    monkeypatch.setattr(OpenFolder, "_rename", lambda *_, **__: False)
     monkeypatch.setattr(os, "link", refuse)
     kept.edit(note, "two")
     kept.settle()
@@ -574,20 +622,20 @@ def test_an_empty_folder_another_folder_and_no_folder_delete_nothing(kept, tmp_p
 def test_two_knowledge_bases_do_not_fight_over_a_folder(kept):
     note = kept.add("text", source_path="x.md")
     kept.settle()
-    (kept.root / ".kb-folder").write_text("of-another-kb\n")
+    kept.mark("of-another-kb\n")
     kept.edit(note, "changed")
     assert "Another kb uses the folder" in kept.settle().stopped
-    assert kept.file(note).read_text().endswith("---\ntext")
+    assert kept.file(note).read_text() == "text"
     kept.folder.act("restore")
     assert kept.settle().stopped is None
-    assert kept.file(note).read_text().endswith("---\nchanged")
+    assert kept.file(note).read_text() == "changed"
 
 
 def test_a_folder_whose_mark_was_removed_is_known_by_its_files(kept):
     """As by git clean."""
     kept.add("text", source_path="x.md")
     kept.settle()
-    (kept.root / ".kb-folder").unlink()
+    shutil.rmtree(kept.root / ".kb-folder")
     assert kept.settle().stopped is None
     assert (kept.root / ".kb-folder").exists()
 
@@ -606,7 +654,7 @@ def test_without_a_bin_a_deleted_file_deletes_no_note(at_once, make_store, embed
 def test_after_a_restore_of_the_database_the_notes_hold_and_the_texts_of_files_are_kept(kept):
     note = kept.add("old text", source_path="x.md")
     kept.settle()
-    (kept.root / ".kb-folder").write_text("another session\n")  # the database is from an earlier time than the folder
+    kept.mark("another session\n")  # the database is from an earlier time than the folder
     kept.file(note).write_text(kept.file(note).read_text().replace("old", "new"))
     kept.start()
     status = kept.settle()
@@ -652,18 +700,20 @@ def test_a_file_edited_while_kb_writes_it_keeps_its_text(kept, monkeypatch):
         kept.folder.step()
     kept.settle()
     assert kept.text(note) == "ONE\ntwo\nTHREE\n"
-    assert file.read_text().endswith("---\nONE\ntwo\nTHREE\n")
+    assert file.read_text() == "ONE\ntwo\nTHREE\n"
 
 
 def test_a_file_changed_a_moment_ago_is_not_written_yet(kept, monkeypatch):
     monkeypatch.setattr(outgoing, "QUIET_SECONDS", 60.0)
     file = kept.write("x.md", "text")
     kept.settle()
-    assert list(kept.notes().values()) == ["text"]
+    [note] = kept.notes()
+    kept.edit(note, tags_add=["t"])
+    kept.folder.step()
     assert file.read_text() == "text"
     os.utime(file, (1, 1))
     kept.settle()
-    assert "kb: " in file.read_text()
+    assert file.read_text() == "---\ntags: [t]\n---\ntext"
 
 
 @pytest.mark.parametrize(
@@ -684,10 +734,9 @@ def test_the_properties_of_a_note_and_of_kb_share_one_front_matter(kept, matter)
     kept.settle()
     [note] = kept.notes()
     assert kept.text(note) == text
-    written = kept.file(note).read_text()
-    assert written.startswith(f"---\nkb: {note}\n")
-    assert written.endswith(f"{matter}---\nbody\n")
-    assert written.count("---\n") == 2
+    kept.edit(note, tags_add=["t"])
+    kept.settle()
+    assert kept.file(note).read_text() == text.replace("---\n", "---\ntags: [t]\n", 1)
     kept.edit(note, text.replace("body", "changed"))
     kept.settle()
     kept.file(note).write_text(kept.file(note).read_text().replace("changed", "again"))
@@ -771,7 +820,7 @@ def test_a_folder_takes_the_place_of_a_file(kept):
     kept.settle()
     two = kept.add("two", source_path="a.md/b.md")
     assert kept.settle().problems == []
-    assert sorted(kept.files()) == ["a.md", f"b-{two}.md"]
+    assert sorted(kept.files()) == ["a.md", "b.md"]
     kept.start()
     kept.settle()
     assert kept.note(two).source_path == "a.md/b.md"

@@ -15,7 +15,9 @@ import pytest
 from kb.api.errors import KbError
 from kb.ingest import vectors_at_once
 from kb.notes_folder import disk, incoming, outgoing
-from kb.notes_folder.file_text import own_fields, parsed
+from kb.notes_folder.file_text import parsed, rendered
+from kb.notes_folder.parts import base_of
+from kb.open_folder import OpenFolder
 from kb.store.rows import ChunkPosition, Content, NewChunk
 from tests.support.notes_folder import KeptFolder
 
@@ -36,11 +38,10 @@ def killed_at(monkeypatch, number):
     left = [number]
     with monkeypatch.context() as patched:
         for module, name in (
-            (disk, "exchange"),
-            (disk, "move_to_free"),
-            (disk, "sync"),
-            (disk, "_write_part"),
-            (outgoing, "sync"),
+            (OpenFolder, "exchange"),
+            (OpenFolder, "move_to_free"),
+            (OpenFolder, "sync"),
+            (OpenFolder, "create"),
         ):
             real = getattr(module, name)
 
@@ -79,7 +80,7 @@ class World:
 
     def __init__(self, kept, seed):
         self.kept, self.random, self.words, self.births = kept, random.Random(seed), 0, {}
-        self.said = set()
+        self.said, self.copied, self.past = set(), set(), []
 
     def word(self):
         self.words += 1
@@ -156,21 +157,31 @@ class World:
     def edit_file(self):
         if path := self.some_file():
             text = self.kept.files()[path].decode()
-            head, mark, body = text.rpartition("\n---\n")
+            head, mark, body = text.rpartition("\n---\n") if text.startswith("---\n") else ("", "", text)
             self.kept.write(path, f"{head}{mark}{self.lines(body)}")
 
     def strip_file(self):
-        """Remove the fields of kb, as a converter does. Files that are renamed and edited at the same time are others."""
-        self.kept.settle()
+        """Remove the fields of kb, as a converter does."""
         if path := self.some_file():
             text = self.kept.files()[path].decode()
-            self.kept.write(path, re.sub(r"(?m)^(kb|created|updated): .*\n", "", text, count=3))
-            self.kept.settle()
+            self.kept.write(path, re.sub(r"\A---\n(?:(?:title|tags): .*\n)+---\n", "", text))
 
     def tag_file(self):
         if path := self.some_file():
             text = self.kept.files()[path].decode()
             self.kept.write(path, re.sub(r"(?m)^tags: \[", "tags: [t9, ", text, count=1))
+
+    def say_tag(self):
+        """Write a tag in the text, in front matter or with a #; or take it away again."""
+        if path := self.some_file():
+            text = self.kept.files()[path].decode()
+            if "#said" in text:
+                text = text.replace(" #said", "")
+            elif text.startswith("---\n") or self.random.random() < 0.5:
+                text += f"\n{self.word()} #said"
+            else:
+                text = f"---\ntags:\n  - said\n---\n{text}"
+            self.kept.write(path, text)
 
     def save_by_rename(self):
         if path := self.some_file():
@@ -193,8 +204,74 @@ class World:
 
     def exchange_files(self):
         one, other = self.some_file(), self.some_file()
-        if one and one != other and all("\nkb: " in self.kept.files()[path].decode() for path in (one, other)):
-            disk.exchange(self.kept.root / one, self.kept.root / other)
+        if one and one != other:
+            aside = self.kept.root / "aside"
+            (self.kept.root / one).rename(aside)
+            (self.kept.root / other).rename(self.kept.root / one)
+            aside.rename(self.kept.root / other)
+
+    def copy_file(self):
+        path, to = self.some_file(), self.path()
+        if path and not (self.kept.root / to).exists():
+            content = self.kept.files()[path]
+            self.copied |= set(WORD.findall(content.decode()))
+            self.kept.write(to, content)
+            if self.random.random() < 0.5:
+                self.kept.write(to, f"{content.decode()}\n{self.word()}")
+
+    def move_over(self):
+        """Move a file over another one, which is lost like a deleted one."""
+        one, other = self.some_file(), self.some_file()
+        if one and one != other:
+            self.forget_untaken(other)
+            (self.kept.root / one).replace(self.kept.root / other)
+
+    def save_anew(self):
+        """Write the same content to a new file in its place, as Git and programs for backups do."""
+        if path := self.some_file():
+            content = self.kept.files()[path]
+            (self.kept.root / path).unlink()
+            self.kept.write(path, content)
+
+    def rename_case(self):
+        if path := self.some_file():
+            folder, _, name = path.rpartition("/")
+            to = self.kept.root / folder / name.swapcase()
+            if not to.exists():
+                (self.kept.root / path).rename(to)
+
+    def commit(self):
+        """Remember all files, as a branch of Git."""
+        self.kept.settle()
+        self.past = [*self.past[-2:], {path: text for path, text in self.kept.files().items() if " (conf" not in path}]
+
+    def check_out(self):
+        """Replace all files by those of another branch, as Git does; the words of this one are in the history."""
+        if not self.past:
+            return
+        self.check()
+        branch = self.random.choice(self.past)
+        present = self.kept.files()
+        for path, content in branch.items():
+            self.copied |= set(WORD.findall(content.decode()))
+            if present.get(path) != content:
+                (self.kept.root / path).unlink(missing_ok=True)
+                self.kept.write(path, content)
+        if self.random.random() < 0.5:
+            for path in present.keys() - branch.keys():
+                if " (conflict " not in path:
+                    self.forget_untaken(path)
+                    (self.kept.root / path).unlink()
+        self.check()
+        after = self.kept.files()
+        assert {path: after.get(path) for path in branch} == branch, "kb changed a file of a branch"
+
+    def mislead(self):
+        """Put a link, a pipe or a folder where kb may write."""
+        path = self.kept.root / self.path()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            self.random.choice([lambda: path.symlink_to("/etc/passwd"), lambda: os.mkfifo(path), path.mkdir])()
 
     def delete_file(self):
         if path := self.some_file():
@@ -267,7 +344,7 @@ class World:
         return set(WORD.findall("\n".join(texts)))
 
     def check(self):
-        """Check that both sides are equal at rest, that no word is lost and no note doubled."""
+        """Check that both sides are equal at rest, that nothing moves then, no word is lost and no note doubled."""
         status = self.kept.settle()
         if status.withheld:
             self.kept.folder.act(self.random.choice(["delete", "restore"]))
@@ -277,16 +354,20 @@ class World:
         notes = self.kept.notes()
         with self.kept.store.read() as tx:
             rows = {row.document_id: row for row in tx.note_files.all()}
+            bases = {document_id: base_of(tx, row) for document_id, row in rows.items()}
         assert rows.keys() == notes.keys()
         named = {normalize("NFC", path): content for path, content in files.items()}
         assert sorted(row.path for row in rows.values()) == sorted(p for p in named if " (conflict " not in p)
         for document_id, text in notes.items():
             written = named[rows[document_id].path].decode()
-            file, note = parsed(written, own_fields(text)), self.kept.note(document_id)
-            assert file.text == text
-            assert f"\nkb: {document_id}\n" in written
-            assert file.title == note.title or "title" in (own_fields(text) or ())
-            assert "tags" in (own_fields(text) or ()) or set(file.tags) == set(note.tags)
+            base, note = bases[document_id], self.kept.note(document_id)
+            assert parsed(written, base.own).text == base.text == text
+            assert rendered(note, text, file=base, written=written)[0] == written
+        inodes = {path: (self.kept.root / path).stat().st_ino for path in files}
+        self.kept.start()
+        self.kept.settle()
+        assert (self.kept.files(), self.kept.notes()) == (files, notes)
+        assert inodes == {path: (self.kept.root / path).stat().st_ino for path in files}
         lost = self.said - self.found()
         assert not lost
         self.check_births(notes)
@@ -295,7 +376,7 @@ class World:
         """Check that no word is in two notes: each was said once."""
         seen = {}
         for document_id, text in notes.items():
-            for word in set(WORD.findall(text)):
+            for word in set(WORD.findall(text)) - self.copied:
                 assert seen.setdefault(word, document_id) == document_id, f"{word} is in two notes"
 
 
@@ -304,7 +385,8 @@ OPERATIONS = [
     World.delete_note, World.restore_note, World.edit_file, World.edit_file, World.strip_file, World.tag_file,
     World.save_by_rename, World.rename_file, World.respell_file, World.exchange_files, World.delete_file,
     World.new_file, World.new_file, World.edit_both, World.edit_both, World.change_clock, World.restart, World.crash,
-    World.unmount, World.lose_many,
+    World.unmount, World.lose_many, World.say_tag, World.copy_file, World.move_over, World.save_anew,
+    World.rename_case, World.commit, World.check_out, World.mislead,
 ]  # fmt: skip
 
 
@@ -417,7 +499,7 @@ def test_an_engine_killed_at_each_step_of_a_change_comes_to_the_same_end(kept, c
         kept.start()
         status = kept.settle()
         texts = sorted(text for text in kept.notes().values())
-        bodies = sorted(content.decode().rpartition("\n---\n")[2] for content in kept.files().values())
+        bodies = sorted(content.decode() for content in kept.files().values())
         ends.add((tuple(texts), tuple(bodies)))
         assert (status.stopped, status.withheld, status.problems) == (None, [], [])
         assert not list(kept.root.rglob(".kb-part-*"))

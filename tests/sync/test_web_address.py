@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
+from kb.api.job_models import FileRequest
 from kb.api.web_address import is_same_page, is_spelling_of, page_address
+from kb.blobs.folder import FolderBlobs
+from kb.documents.job_queue import submit_file
 from kb.index.words.link_targets import address_key, links_in
+from tests.store.test_store import content
 
 
 @pytest.mark.parametrize(
@@ -51,3 +57,15 @@ def test_a_page_for_signing_in_is_another_page():
 def test_links_to_a_page_find_it_however_they_are_written():
     text = "[[https://tides.example/A?utm_source=n#x|tides]], [t](https://tides.example/a/) and https://tides.example/a"
     assert {link.key for link in links_in(text)} == {address_key("https://tides.example/a")}
+
+
+@pytest.mark.parametrize("first", ["https://tides.example/a?utm_source=n", "https://Tides.example/a#x"])
+def test_a_page_keeps_the_document_under_which_it_was_saved_first(make_store, tmp_path, first):
+    with make_store(dimensions=8) as store:
+        with store.write() as tx:
+            tx.documents.add(content("tides"), first, ())
+            tx.documents.add(content("boats"), "https://tides.example/a?id=1#x", ())
+        request = FileRequest(source_path="https://tides.example/a?fbclid=1")
+        job = submit_file(store, FolderBlobs(tmp_path), io.BytesIO(b"x"), "a.html", request)
+        with store.read() as tx:
+            assert tx.jobs.get(job.job_id).source_path == first

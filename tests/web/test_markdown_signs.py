@@ -21,7 +21,7 @@ from kb_web.tags import alphabetical
         ("> [!warning] Gas\n> Never fire.", "Gas Never fire."),
         ("| Kind | Price |\n|:-----|------:|\n| Soft | 4.50 |", "Kind · Price Soft · 4.50"),
         ("a | b || c", "a | b || c"),
-        ("==hot== if a == b %%hidden%%", "hot if a == b hidden"),
+        ("==hot== if a == b %%hidden%%", "hot if a == b"),
         ("Hot.[^1]\n\n[^1]: Very.", "Hot. Very."),
         ("The cone bends. ^cone", "The cone bends."),
         ("2 ^ 3", "2 ^ 3"),

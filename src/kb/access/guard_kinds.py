@@ -101,10 +101,19 @@ def at_path(method: Method, tx: CallerTransaction) -> Method:
 
 
 def path_refusal(source_path: str, limit: Limit | None) -> Forbidden:
-    """Return the error for a path; for a key without a folder it does not reveal whether the path is in use."""
+    """Return the error for a path; for a path outside the folder of a key it does not reveal whether that is in use."""
     if limit and limit.folder is None:
         return Forbidden(
             "source_path: this key is limited to tags, so it can only use paths of documents within its limit. "
             "A key limited to a folder can use all paths in it."
         )
+    if limit and limit.is_outside(source_path):
+        return Forbidden(f"source_path: this key is limited to {described(limit)}. Choose a path in this folder.")
     return Forbidden(f"This key may not write to {source_path}.")
+
+
+def described(limit: Limit | None) -> str:
+    if limit is None:
+        return "nothing"
+    tags = f"documents with a tag of {', '.join(limit.tags)}" if limit.tags else "documents"
+    return f"{tags} in {limit.folder}" if limit.folder else tags

@@ -11,7 +11,17 @@ from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar, cast
 
-from kb.access.guard_kinds import Guarded, allowed, at_path, changing, filtered, of_visible, path_refusal, within
+from kb.access.guard_kinds import (
+    Guarded,
+    allowed,
+    at_path,
+    changing,
+    described,
+    filtered,
+    of_visible,
+    path_refusal,
+    within,
+)
 from kb.api.errors import Forbidden, NotFound
 from kb.api.fields import JobStatus
 from kb.api.rights import Caller, Limit
@@ -245,11 +255,14 @@ class CallerDocuments(Guarded[Documents]):
         """Return the document at a path, for writing.
 
         Raises:
-            Forbidden: the document is outside the caller's limit.
+            Forbidden: the path or the document is outside the caller's limit.
         """
+        limit = self.tx.limit
+        if limit and limit.is_outside(source_path):  # before a look, whose result would show in the answer
+            raise path_refusal(source_path, limit)
         document = self.inner.at_path(source_path)
         if document and not self.tx.sees(document):
-            raise path_refusal(source_path, self.tx.limit)
+            raise path_refusal(source_path, limit)
         return document
 
     def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
@@ -554,12 +567,5 @@ def fitted(job: rows.NewJob, limit: Limit | None) -> rows.NewJob:
     is_tagged = not limit.tags or is_in_any(job.tags, limit.tags)
     tags = job.tags if is_tagged else (*job.tags, limit.tags[0])
     if not limit.admits(tags, job.source_path):
-        raise Forbidden(f"source_path: this key is limited to {described(limit)}. Choose a path in this folder.")
+        raise path_refusal(job.source_path or "", limit)
     return replace(job, tags=tags, limit=limit)
-
-
-def described(limit: Limit | None) -> str:
-    if limit is None:
-        return "nothing"
-    tags = f"documents with a tag of {', '.join(limit.tags)}" if limit.tags else "documents"
-    return f"{tags} in {limit.folder}" if limit.folder else tags

@@ -44,7 +44,11 @@ class Limit:
 
     def admits(self, tags: Collection[str], source_path: str | None) -> bool:
         is_tagged = not self.tags or is_in_any(tags, self.tags)
-        return is_tagged and (self.folder is None or is_under(self.folder, source_path or ""))
+        return is_tagged and not self.is_outside(source_path or "")
+
+    def is_outside(self, source_path: str) -> bool:
+        """Return whether a path is outside the folder."""
+        return self.folder is not None and not is_under(self.folder, source_path)
 
     def may_take(self, source_path: str) -> bool:
         """Return whether a new document may have this path; outside the folder, others could save at the same path."""

@@ -76,6 +76,9 @@ class Edit:
 
 NO_EDIT: Final = Edit()
 
+NO_TITLE: Final = ""
+"""Takes the title that somebody gave a note away, so that it comes from the text again."""
+
 
 @dataclass(frozen=True, slots=True)
 class NoteChange:

@@ -71,10 +71,11 @@ def update_note(
                 return UpdatedNote(note, before, author_of(tx, document_id))
             check_match(note, change.if_match, shown=partial(str, text))
         draft = _drafted(note, text, before, change, check_text, vectors.embedder, checkpoint)
-        written = new_tags(text, _text(draft.chunks)) if draft and change.inline_tags else ()
+        after = _text(draft.chunks) if draft and change.inline_tags else text
+        written, left = new_tags(text, after), new_tags(after, text)
         content = vectors.content(draft, arrived, before)[0] if draft else None
         with store.write(checkpoint, urgent=True) as tx:
-            if changed := _write(tx, note, content, change, written, author):
+            if changed := _write(tx, note, content, change, (written, left), author):
                 return UpdatedNote(changed, tx.documents.chunks(document_id), author_of(tx, document_id))
     raise Changed(f"Others keep changing note {document_id}. Try again.")
 
@@ -84,12 +85,12 @@ def _write(
     before: Document,
     content: Content | None,
     change: NoteChange,
-    written: Sequence[str],
+    hash_tags: tuple[Sequence[str], Sequence[str]],
     author: Author,
 ) -> Document | None:
     """Write a change of a note, and return the note; None if the content does not fit the note of now.
 
-    `written` are the #tags that only the new text has.
+    `hash_tags` are the #tags that only the new text has, and the #tags that only the old text has.
     """
     note = existing_note(tx, before.id)
     is_other = note.content_hash != before.content_hash
@@ -101,8 +102,10 @@ def _write(
     if content is not None and given_title(note) != given_title(before):
         return None
     keep_key(tx, note, change, author)
+    written, left = hash_tags
     add, remove = _tag_changes(note, content, change)
     add += written
+    remove += [tag for tag in left if content is None or tag not in {*content.own_tags, *add}]
     if content is None and set(note.tags).difference(remove).union(add) == set(note.tags):
         return note
     tx.history.keep(note.id, author)
@@ -135,7 +138,9 @@ def _drafted(
     check_text(after)
     if without_embedded(after) != after and without_embedded(before) == before:
         raise Invalid("text: a note cannot contain a picture as base64. Add the picture, or the whole text, as a file.")
-    title = change.title or (None if _brings_title(change.edit, before) else given_title(note))
+    title = change.title or None
+    if change.title is None and not _brings_title(change.edit, before):
+        title = given_title(note)
     if after == before and title == given_title(note):
         return None
     return draft_note(after, title, embedder, checkpoint=checkpoint, before=chunks)

@@ -11,7 +11,7 @@ FILES: Final = re.compile(
     | .*\.(?:dtapart|xltd)
     | .*___jb_(?:tmp|old)___ | .*[:\uf03a](?:zone\.identifier|com\.dropbox\.\w+)(?::\$data)?
     | .*\.sb-[0-9a-f]{8}-\w{6} | .*\.dwl2?
-    | \.kb-(?:folder(?:\.part)?|part-[0-9a-f]{32})
+    | \.kb-(?:folder(?:\.part)?|part-(?:\d+-)?[0-9a-f]{32})
     | thumbs\.db(?::encryptable)? | ehthumbs(?:_vista)?\.db | desktop\.ini | icon\r
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,

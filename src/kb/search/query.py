@@ -50,6 +50,8 @@ JOINED = re.compile(r"\W*[^\W\d_]+(?:[-'’\u2010-\u2015][^\W\d_]+)+\W*")
 VERSION = re.compile(r"v?\d+(?:\.\d+)+")
 """Texts write a version with or without the v."""
 
+HAS_DIGIT = re.compile(r"\d|[½-⅞¼-¾]")
+SHORT_PART = 2
 WORD = re.compile(r"[^\W\d_]+")
 ASCII_WORD = re.compile(r"[a-z0-9]+")
 PUNCTUATION = ((0x21, 0xC0), (0x55A, 0x700), (0x964, 0x971), (0x2010, 0x2060), (0x3001, 0x30FC), (0xFE10, 0xFF66))
@@ -198,11 +200,10 @@ class Query:
     def shown(self) -> tuple[str, ...]:
         return (*self.words, *self.stems, *self.related)
 
-    @property
-    def single_words(self) -> list[str]:
-        """The words without quotes that consist of letters, as typed."""
+    def single_words(self) -> Iterator[str]:
+        """Yield the words without quotes that consist of letters, as typed."""
         typed = (unit.text for unit in self.units if unit.text not in self.where.holding)
-        return [word for word in typed if WORD.fullmatch(word) and word.lower() in self.words and not has_run(word)]
+        return (word for word in typed if WORD.fullmatch(word) and word.lower() in self.words and not has_run(word))
 
     def with_related(self, by_word: Mapping[str, Sequence[str]]) -> Query:
         """Return the query with words that also match some of its words, unless it has a prefix."""
@@ -338,16 +339,20 @@ def compounds(text: str) -> list[str]:
     compound_words += [form for number in grouped_numbers(text) for form in number_forms(number)]
     compound_words += [words for word in typed if (words := in_words(bare(word)))]
     compound_words += [variant for word in written if (variant := with_apostrophe(bare(word)))]
-    compound_words += [form for word in typed for form in unsigned(bare(word))]
-    compound_words += phone_numbers.other_forms(text)
-    compound_words += [word for _, word in measures.joined([bare(word) for word in typed])]
+    compound_words += [form for word in typed if not word.isalpha() for form in unsigned(bare(word))]
+    compound_words += [form for _, form in joined_forms(text)]
     return compound_words + [other for word in written for other in other_spellings(bare(word))]
 
 
 def unsigned(word: str) -> list[str]:
     """Return the forms of a word without the signs in it, and with or without blanks between letters and digits."""
+    return [*measures.apart(word), *measures.in_other_signs(word)] if HAS_DIGIT.search(word) else unhyphenated(word)
+
+
+def unhyphenated(word: str) -> list[str]:
+    """Return a word without its sign if one of its parts is short, as in *e-mail*: others are searched for alone."""
     whole = joined_word(word)
-    return [*([whole] if whole else []), *measures.apart(word), *measures.in_other_signs(word)]
+    return [whole] if whole and min(map(len, tokenize(word)), default=0) <= SHORT_PART else []
 
 
 def contractions(text: str) -> list[str]:
@@ -392,7 +397,7 @@ def units(text: str, phrases: Iterable[str]) -> list[Unit]:
     by_text = {phrase: Unit(phrase, (phrase,), is_literal=True) for phrase in phrases}
     quoted = set(map(bare, by_text))
     parted = [number[0] for number in numbers.NUMBER.finditer(text) if len(number[0].split()) > 1]
-    parted += phone_numbers.phone_numbers(text)
+    parted += phone_numbers.phone_numbers(text) if HAS_DIGIT.search(text) else ()
     for word in dict.fromkeys([*map(bare, text.split()), *parted]):
         if word not in quoted and (unit := make_unit(word)):
             by_text[word] = unit
@@ -403,6 +408,8 @@ def units(text: str, phrases: Iterable[str]) -> list[Unit]:
 
 def joined_forms(text: str) -> Iterator[tuple[Sequence[str], str]]:
     """Yield typed words that may be one word, with its form."""
+    if not HAS_DIGIT.search(text):
+        return
     typed = [bare(word) for word in text.split()]
     for places, form in measures.joined(typed):
         yield typed[places.start : places.stop], form
@@ -424,7 +431,8 @@ def make_unit(word: str) -> Unit | None:
     is_joined = len(tokenize(word)) > 1 or CAMEL.search(word) is not None or any(map(str.isdigit, word))
     is_signed = not all(map(is_word_character, word))
     others = [*other_spellings(lower), *([lower.removeprefix("v")] if VERSION.fullmatch(lower) else [])]
-    others += [*unsigned(word), *phone_numbers.other_forms(word)]
+    if not word.isalpha():
+        others += [*filter(None, [joined_word(word)]), *unsigned(word), *phone_numbers.other_forms(word)]
     is_literal = is_joined or is_signed or lower != folded(lower) or TWIN.search(word) is not None
     return Unit(word, tuple(dict.fromkeys([*forms, *others])), is_literal=is_literal)
 

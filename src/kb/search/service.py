@@ -128,7 +128,7 @@ class SearchService:
             if query.text is not None and tx.space != VectorSpace.of(embedder.spec):
                 embedder = self._model_of(tx.space)
             index = tx.index
-            query = query.with_related(index.related(query.single_words))
+            query = query.with_related(index.related(query.single_words()))
             unknown = unknown_words(tx, query)
             if instead := {word.lower(): nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)

@@ -20,6 +20,7 @@ from kb.formats.text.hyphens import BREAK
 _WORD: Final = re.compile(rf"[^\s{BREAK}]+{BREAK}?")
 _DIGIT: Final = re.compile(r"\d")
 _FEWEST_ROWS: Final = 4
+_MOST_COLUMNS: Final = 16
 _GAP: Final = 0.9
 """The least width of a gap between columns, in heights of a line; justified lines have narrower ones between words."""
 
@@ -129,13 +130,13 @@ def _by_columns(runs: list[Run], text: str) -> list[Run]:
     return [run for column in columns for run in column]
 
 
-def _columns(runs: list[Run]) -> list[list[Run]]:
+def _columns(runs: list[Run], most: int = _MOST_COLUMNS) -> list[list[Run]]:
     """Return runs, which are drawn row by row, by their columns from left to right."""
-    gutter = _gutter(runs)
+    gutter = _gutter(runs) if most > 1 else None
     if gutter is None or any(_crosses(run, gutter) for run in runs):
         return [runs]
-    left = [run for run in runs if run.box.right <= gutter]
-    return [*_columns(left), *_columns([run for run in runs if run.box.right > gutter])]
+    left, right = ([run for run in runs if (run.box.right > gutter) is is_right] for is_right in (False, True))
+    return [*_columns(left, most // 2), *_columns(right, most // 2)]
 
 
 def _crosses(run: Run, gutter: float) -> bool:

@@ -80,9 +80,10 @@ def _page(page: pypdfium2.PdfPage, box: TextBox, comments: list[str], *, with_he
         # Two pages that were cut from one spread share a content stream.
         rects = [TextBox(*text.get_rect(index)) for index in range(text.count_rects())]
         is_whole = box.is_empty() or all(map(box.holds, rects))
-        shown = tidy(_in_lines(text, rects) if is_whole else _cropped(text, box))
+        written = text.get_text_range() if is_whole else ""
+        shown = tidy(_in_lines(text, written, rects) if is_whole else _cropped(text, box))
         heading = _heading(text, box) if with_heading else None
-        margins = frozenset(_in_margins(text, box) if is_whole else ())
+        margins = frozenset(_in_margins(text, written, box))
         return Page(shown, heading, _is_scan(page, len(shown)), comments, margins)
 
 
@@ -120,9 +121,8 @@ def draw_annotations(page: pypdfium2.PdfPage) -> bool:
     return has_annotations
 
 
-def _in_lines(text: pypdfium2.PdfTextPage, rects: Sequence[TextBox]) -> str:
+def _in_lines(text: pypdfium2.PdfTextPage, written: str, rects: Sequence[TextBox]) -> str:
     """Return the text of a page in reading order, without the line ends that PDFium sees around superscripts."""
-    written = text.get_text_range()
     if _ASTRAL.search(written):
         return written
     parts = in_columns(written, partial(_box_at, text)) if may_have_columns(written, rects) else [range(len(written))]
@@ -137,9 +137,9 @@ def _joined(text: pypdfium2.PdfTextPage, written: str, part: range) -> str:
     return "".join([*pieces, written[at : part.stop]])
 
 
-def _in_margins(text: pypdfium2.PdfTextPage, box: TextBox) -> Iterator[str]:
+def _in_margins(text: pypdfium2.PdfTextPage, written: str, box: TextBox) -> Iterator[str]:
     """Yield the lines in the margins among the first and the last lines of a page, unless they are larger than most."""
-    lines = [line for line in _TEXT_LINE.finditer(text.get_text_range()) if line[0].strip()]
+    lines = [line for line in _TEXT_LINE.finditer(written) if line[0].strip()]
     low, high = box.bottom + _MARGIN * box.height, box.top - _MARGIN * box.height
     sample = (_box_at(text, line.start()) for line in lines[:: max(1, len(lines) // _SAMPLE_LINES)])
     usual = median([place.height for place in sample if place] or [0.0])

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import takewhile
-from statistics import median
 from typing import Final, NamedTuple
+from unicodedata import east_asian_width
 
 from kb.formats.text.encoding import one_line
-from kb.formats.text.headers_footers import is_page_number
+from kb.formats.text.headers_footers import PAGE_NAMES, is_page_number
 from kb.formats.text.hyphens import BREAK
 
 MOST_LINES: Final = 4
@@ -23,6 +23,7 @@ _FEWEST_NUMBERED: Final = 3
 _FARTHEST: Final = 30
 """The largest difference between a page and its number in such a line."""
 
+_DIVIDERS: Final = tuple("|·•—–/")
 _ENDINGS: Final = f"\n{BREAK}"
 _LINE: Final = re.compile(rf"[^{_ENDINGS}]*[{_ENDINGS}]|[^{_ENDINGS}]+\Z")
 _NUMBER: Final = re.compile(r"(?<![\w.,-])\d{1,4}(?![\w,]|\.\d|-\w)|(?<=-)\d{1,4}(?=-)")
@@ -31,6 +32,9 @@ _ENDS: Final = re.compile(r"[.!?…:;。\uff01\uff1f][\"'”’)\]」』]*\Z")
 _HYPHENS: Final = f"-\u2010{BREAK}"
 _LONGEST_REST: Final = 600
 _FULL_LINE: Final = 0.7
+_LEAST_FULL, _LEAST_WIDE = 20, 10
+"""The least length of most lines of a text, in characters, and in wide ones."""
+
 _LEAST_LINE: Final = 16
 """The least length of a line that a sentence goes on from, in characters."""
 
@@ -83,9 +87,17 @@ def _key(page: int, line: str, counts: Counter[str]) -> str:
         before, distance, after = key.split("\0") if "\0" in key else (key, "", "")
         is_number = bool(distance) and is_page_number(before + after)
         least = _FEWEST_NUMBERED if distance and not is_number else 2
-        if counts[key] >= least and (is_number or abs(int(distance or 0)) <= _FARTHEST):
+        if counts[key] >= least and (not distance or is_number or _is_apart(before, int(distance), after)):
             return key
     return ""
+
+
+def _is_apart(before: str, distance: int, after: str) -> bool:
+    """Return whether a number in a line counts the pages, and not figures or invoices with one on each page."""
+    words = re.split(r"\W+", before.rstrip(" .:"))
+    is_named = words[-1].casefold() in PAGE_NAMES
+    is_divided = (not after and before.rstrip()[-1:] in _DIVIDERS) or (not before and after.lstrip()[:1] in _DIVIDERS)
+    return abs(distance) <= _FARTHEST and (is_named or is_divided)
 
 
 def _repeats(page: int, sheet: Sheet, counts: Counter[str], line: str) -> bool:
@@ -114,14 +126,17 @@ def with_whole_sentences(pages: Sequence[str]) -> list[str]:
 
 
 def _goes_on(before: str, after: str) -> bool:
-    """Return whether a page begins within a sentence."""
+    """Return whether a page begins within a sentence, by the small letter or else by the full lines around its edge."""
     last, first = before.rpartition("\n")[2].rstrip(), after.partition("\n")[0]
     if _ENDS.search(last) or not first[0].isalpha() or not any(map(str.isalpha, last)):
         return False
     if first[0].islower():
         return len(last) >= _LEAST_LINE
-    usual = _FULL_LINE * median(len(line) for line in before.split("\n") if line.strip())
-    return len(last) >= usual and len(first) >= usual
+    lengths = sorted(len(line) for line in before.split("\n") if line.strip())
+    usual = lengths[3 * len(lengths) // 4]
+    is_prose = usual >= (_LEAST_WIDE if east_asian_width(first[0]) == "W" else _LEAST_FULL)
+    is_open = last[-1].isalpha() or last[-1] in ",\u3001\uff0c"
+    return is_prose and is_open and min(len(last), len(first)) >= _FULL_LINE * usual
 
 
 def _end_of_sentence(text: str) -> int:

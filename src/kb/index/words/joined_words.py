@@ -15,11 +15,14 @@ from kb.index.words.function_words import STOP_WORDS
 
 MOST_LETTERS: Final = 24
 LEAST_LETTERS: Final = 3
+SHORT_PART: Final = 3
+"""The maximum number of letters of the shortest part of a word with a hyphen: longer parts are words of their own."""
 
 LETTER: Final = r"[^\W\d_\u0900-\u1dff\u2000-\uffff]"
 """A letter of a script with spaces and without marks between its letters."""
 
 HYPHENS: Final = "\\-\u2010\u2011"
+HYPHEN: Final = re.compile(f"[{HYPHENS}]")
 OTHERS: Final = "\u00b7\u2027\u05f3\u05f4\u200c"
 """The point in Catalan *col·lecció*, the Hebrew signs of abbreviations, and the Persian sign within *می‌خواهم*."""
 
@@ -59,5 +62,6 @@ def without_signs(word: str) -> str | None:
     parts = [part for part in _SPLIT.split(body) if part]
     joined = "".join(parts).lower()
     is_long_enough = len(joined) >= LEAST_LETTERS or body.isupper() or body[1:2] in "&/."
-    fits = len(parts) > 1 and is_long_enough and len(joined) <= MOST_LETTERS
+    has_short = min(map(len, parts), default=0) <= SHORT_PART or not HYPHEN.search(word)
+    fits = len(parts) > 1 and has_short and is_long_enough and len(joined) <= MOST_LETTERS
     return joined if fits and joined not in STOP_WORDS else None

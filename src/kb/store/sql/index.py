@@ -1,7 +1,7 @@
 """The queries that the indexes of both stores share, in SQL."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -28,7 +28,7 @@ class Index(ABC):
     def languages(self) -> Sequence[str]:
         return [language for (language,) in self._execute(self._sql["select_languages"]).fetchall()]
 
-    def related(self, words: Sequence[str]) -> dict[str, list[str]]:
+    def related(self, words: Iterable[str]) -> dict[str, list[str]]:
         """See `kb.store.protocol.Index.related`."""
         compounding, written = COMPOUNDING.intersection(self.languages), OF_SCRIPTS.intersection(self.written)
         by_word = dict[str, list[str]]()

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Final
 
 from kb.api.fields import NOTE
@@ -121,6 +122,10 @@ class Links:
             else:
                 found.append(OutgoingLink(link.target, to.document_id if to else None, to.title if to else None))
         return found
+
+    def is_linked(self, source_path: str) -> bool:
+        keys = names_of(PurePosixPath(source_path).stem, source_path, [], is_part=False)
+        return bool(self._execute(self._sql["is_linked"], (sorted(keys),)).get)
 
     def incoming(self, document: Document, most: int, limit: Limit | None = None) -> tuple[list[Backlink], int]:
         condition, parameters = self._conditions.admitted(Filter(limit=limit))
