@@ -1,7 +1,5 @@
 """The identity of a web page: its address without the parts that do not distinguish it from other pages."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
