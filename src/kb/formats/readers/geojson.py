@@ -1,6 +1,6 @@
 """GeoJSON: the properties of the features of a map, and the number of points of each.
 
-Coordinates are too many to read, and nobody searches them. In other JSON, too, they are only counted.
+Coordinates are too many to read, and nobody searches them. kb also counts them in other JSON.
 """
 
 from __future__ import annotations
