@@ -20,6 +20,7 @@ MOST_LINES: Final = 4
 _FEWEST_NUMBERED: Final = 3
 """The least number of pages on which a line with other words has a page number."""
 
+_LONGEST_LINE: Final = 200
 _FARTHEST: Final = 30
 """The largest difference between a page and its number in such a line."""
 
@@ -77,7 +78,7 @@ def _keys(page: int, line: str) -> Iterator[str]:
     """Yield a line unchanged, and with each of its numbers as its distance from the number of the page."""
     line = one_line(line.rstrip(_ENDINGS))
     yield line
-    for number in _NUMBER.finditer(line):
+    for number in _NUMBER.finditer(line) if len(line) <= _LONGEST_LINE else ():
         yield f"{line[: number.start()]}\0{int(number[0]) - page - 1}\0{line[number.end() :]}"
 
 
