@@ -3,8 +3,6 @@
 Other packages add file types through the entry point group `kb.readers`, as kb does with this list.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 
@@ -97,7 +95,7 @@ FORMATS: Final = (
 )
 
 OWN_TYPES: Final = tuple(sorted(("note", *(each.doc_type for each in FORMATS))))
-"""The types of documents that kb has without other packages. The engine knows all (`kb.formats.registry`)."""
+"""The types of documents that kb has without other packages. The engine knows all (`kb.formats.installed_types`)."""
 
 MARKED_UP: Final = ("markdown", "text")
 MARKUPS: Final = {

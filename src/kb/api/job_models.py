@@ -1,7 +1,5 @@
 """Requests and replies about added content and its jobs."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator

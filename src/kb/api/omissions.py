@@ -1,7 +1,5 @@
 """The content of a file that its reader did not read: counted by kind, and in words."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Final, NamedTuple

@@ -12,11 +12,11 @@ from typing import Final, cast, get_args
 
 from kb.api.errors import Unreadable
 from kb.api.file_types import IMAGE
-from kb.api.job_errors import NO_DOC, NO_OCR, NO_PPT, NO_SPEECH, NO_VIDEO, NO_WPD
+from kb.api.job_error_phrases import NO_DOC, NO_OCR, NO_PPT, NO_SPEECH, NO_VIDEO, NO_WPD
 from kb.formats.containers.mailbox import begins_message, is_mailbox, message_in, without_separator
 from kb.formats.containers.ole import OLE_SIGNATURE, WORKBOOKS, is_stream, open_ole
 from kb.formats.delimiter import looks_delimited
-from kb.formats.registry import ADDED, FORMATS
+from kb.formats.installed_types import ADDED, FORMATS
 from kb.formats.text.encoding import NOT_TEXT, as_utf8, decode
 from kb.formats.text.external_types import Kind, Opaque, is_picture
 

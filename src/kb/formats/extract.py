@@ -13,7 +13,7 @@ from kb.api.file_types import IMAGE, MARKED_UP, MARKUPS
 from kb.api.omissions import together
 from kb.formats.containers.cms import signed_content
 from kb.formats.detect import detect
-from kb.formats.registry import ADDED, FORMATS
+from kb.formats.installed_types import ADDED, FORMATS
 from kb.formats.text.base64_data import without_embedded_bytes
 from kb.formats.text.encoding import as_utf8, clean, one_line
 from kb.formats.text.extracted import MOST_FILES, NO_TEXT, Attachment, Extracted, attached_room

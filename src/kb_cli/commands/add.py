@@ -239,7 +239,6 @@ def add_archive(archive: Path, prefix: str, options: Options) -> tuple[list[File
 
 
 def check_code_page(code_page: str | None) -> None:
-    """Check a code page."""
     try:
         b"a".decode(code_page or "utf-8")
     except LookupError:

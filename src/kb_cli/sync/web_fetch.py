@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 from urllib.parse import unquote, urljoin, urlsplit
 
 from kb import __version__
-from kb.api.limits import larger_than
+from kb.api.limit_errors import larger_than
 from kb.api.web_address import is_same_page, is_spelling_of, page_address
 from kb_cli.runtime.exit_codes import LocalError
 
@@ -110,7 +110,6 @@ def fetch(address: str, *, whole: bool = False) -> Iterator[Fetched]:
 
 
 def download(answer: Response, content: BinaryIO) -> None:
-    """Write the body of a response to a file."""
     deadline = time.monotonic() + TOTAL_SECONDS
     for block in answer.iter_bytes():
         content.write(block)
