@@ -1,4 +1,4 @@
-"""The identity of a web page: its address without the parts that do not distinguish it from other pages."""
+"""The identity of a web page: its address without tracking parameters and other parts that do not identify it."""
 
 import re
 from typing import Final

@@ -113,7 +113,7 @@ def _content(document: pypdfium2.PdfDocument, files: Files) -> _Pdf:
 
 
 def _texts(pages: list[Page | None], title: str) -> tuple[list[str], list[str]]:
-    """Return the texts of the pages, with comments and without headers and footers, and the lines of these."""
+    """Return the text of each page, with comments and without headers and footers, and the lines of the latter."""
     sheets = [
         Sheet(page.text, frozenset(line for line in page.margins if number > 1 or line not in title))
         if page
