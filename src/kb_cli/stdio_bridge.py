@@ -39,7 +39,6 @@ class Endpoint:
     """The endpoint of the server.
 
     Args:
-        url: its URL.
         key_headers: returns the headers with the key, for each message.
         log: the file for the output of a server started here.
     """

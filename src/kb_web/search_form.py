@@ -1,7 +1,5 @@
 """The parameters of a search in a URL."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final, Self

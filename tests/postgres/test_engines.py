@@ -187,7 +187,7 @@ def test_a_file_that_is_read_for_long_gives_signs_of_life_meanwhile(url, embedde
 
 
 def test_a_job_under_an_id_that_was_given_before_is_not_ended_with_the_content_of_the_former(url, embedder, tmp_path):
-    from tests.unit.test_worker import Failing
+    from tests.worker.test_worker import Failing
 
     (tmp_path / "staging").mkdir()
     model = Failing(embedder)

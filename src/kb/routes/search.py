@@ -1,20 +1,19 @@
 """Search, and similar documents."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from kb.api.date_parsing import own_day
+from kb.api.document_day import own_day
 from kb.api.errors import Invalid
-from kb.api.limits import DEFAULT_TOP, MAX_ID, check_tags, result_limit
+from kb.api.limit_errors import check_tags, result_limit
+from kb.api.limits import DEFAULT_TOP, MAX_ID
 from kb.api.search_models import SearchReply, SearchRequest
 from kb.documents.lookup import existing_document
 from kb.routes.dependencies import READ, Id, ServicesDep, turn
 from kb.routes.documents import to_filter
-from kb.routes.problems import problems
+from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.search.passages import FoundPassage, in_succession
 from kb.search.query import Query as SearchQuery

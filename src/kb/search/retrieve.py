@@ -17,7 +17,7 @@ from kb.index.words.emoji import written
 from kb.index.words.matches import Occurrences
 from kb.index.words.query_word_groups import alternatives
 from kb.search.contained_words import ContainedWords, contained_words
-from kb.search.copies import Deduplicated, deduplicate
+from kb.search.copied_passages import Deduplicated, deduplicate
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, Ranking, Scale, best, fuse, measure_scale, or_none
 from kb.search.latest_first import COMPARED, latest_first

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kb.api.errors import ModelChanged
 from kb.api.search_models import CopyOf, UnknownWord, UnreadableFile
 from kb.embed.protocol import Embedder
-from kb.search.copies import Deduplicated
+from kb.search.copied_passages import Deduplicated
 from kb.search.fusion import Ranking
 from kb.search.highlights import Highlighter
 from kb.search.name_match import unreadable

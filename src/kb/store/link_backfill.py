@@ -1,7 +1,5 @@
 """Work on the documents of an older kb, a few at a time, while searches and writers continue: read their links."""
 
-from __future__ import annotations
-
 import logging
 from abc import abstractmethod
 from time import perf_counter

@@ -327,7 +327,6 @@ class FullText:
         )
 
     def matches(self, some: SomeChunks, words: Sequence[StoredWord]) -> Matches:
-        """Return the matches of words in some chunks."""
         matches = []
         for number, (word, postings) in enumerate(zip(words, self._postings(some, words), strict=True)):
             some.frequencies[str(number),] = word.frequency
@@ -375,7 +374,6 @@ class FullText:
         """Return the chunks in which the tokens follow each other; None if a token has no term.
 
         Args:
-            tokens: the tokens of the phrase.
             begins: whether the last token is a prefix.
             known: the terms of the tokens, if they were looked up already.
         """

@@ -1,7 +1,5 @@
 """The backend of databases in PostgreSQL; see `kb.store.backend`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path

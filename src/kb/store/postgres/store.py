@@ -134,7 +134,6 @@ class PostgresStore:
     """A store in a PostgreSQL database; see `kb.store.protocol.Store`.
 
     Args:
-        url: the URL of the database.
         space: the space of the vectors.
         retention: the limits of the history, the bin and the audit log.
         read_url: the URL of replicas, which answer `view`.

@@ -1,7 +1,5 @@
 """The queries that the indexes of both stores share, in SQL."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property

@@ -184,7 +184,6 @@ class MemoryLeg:
     """Keyword search with the words in memory.
 
     Args:
-        words: the words.
         admitted: the chunks to choose from; None for all.
     """
 
