@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid
+from kb.api.search_wording import end_of_exact, has_no_word
 from kb_web.document_html import Row, plain, snippet
 from kb_web.facets import facets
 from kb_web.marking import matched
@@ -45,10 +46,14 @@ async def search(request: Request, visit: Visit) -> Response:
         unreadable=reply["unreadable"],
         more_unreadable=reply["unreadable_count"] - len(reply["unreadable"]),
         is_weak=reply["weak"],
-        facets=facets(asked, results),
+        facets=facets(asked, results, reply["operators"]),
         wrong=None,
+        exact=end_of_exact(results),
+        as_typed=reply["as_typed"],
+        without_filters=asked.without(operator["typed"] for operator in reply["operators"]),
+        is_filtered=bool(asked.filters() or reply["operators"]),
         is_empty=not results and not sum((await visit.engine.status())["documents"].values()),
-        is_by_meaning=not asked.mode and all(result["fts_score"] is None for result in results),
+        is_by_meaning=not asked.mode and has_no_word(results),
     )
 
 

@@ -522,7 +522,7 @@ def test_a_part_admits_the_paths_that_it_stands_in(store, part, inside, outside)
     add(store, "no path")
     for path in outside:
         add(store, path, source_path=path)
-    where = Filter(source_part=part)
+    where = Filter(source_parts=(part,))
     with store.read() as tx:
         assert [each.id for each in tx.documents.page(where, sort="id", limit=10, cursor=None)] == ids
         assert {each.id for each in tx.documents.page(where, sort="recent", limit=10, cursor=None)} == set(ids)

@@ -5,6 +5,7 @@ Other packages add file types through the entry point group `kb.readers`, as kb 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -91,5 +92,24 @@ FORMATS: Final = (
 OWN_TYPES: Final = tuple(sorted(("note", *(each.doc_type for each in FORMATS))))
 """The types of documents that kb has without other packages. The engine knows all (`kb.formats.registry`)."""
 
+CALLED: Final = {suffix.removeprefix("."): each.doc_type for each in FORMATS for suffix in each.suffixes} | {
+    "word": "docx",
+    "doc": "docx",
+    "excel": "xlsx",
+    "powerpoint": "pptx",
+    "ppt": "pptx",
+    "email": "eml",
+    "mail": "eml",
+    "picture": IMAGE,
+}
+"""Other names of a type: the suffixes of its files, and the names of programs."""
+
 MARKUPS: Final = {".org": "kb.formats.readers.org", **dict.fromkeys((".rst", ".rest"), "kb.formats.readers.rst")}
 """The readers of texts with their own heading syntax, by file name suffix."""
+
+
+def type_called(name: str, known: Collection[str]) -> str | None:
+    """Return the known type that a person calls by this name, such as `PDF`, `.md` or `Word`; None if kb knows none."""
+    bare = name.casefold().strip(" .")
+    doc_type = bare if bare in known else CALLED.get(bare)
+    return doc_type if doc_type in known else None

@@ -222,6 +222,10 @@ class Retriever:
         """Return which words of the query these chunks, by ascending id, contain; None if it has no such words."""
         return contained_words(self._query, ids, self._occurrences, self._selection.full_text_scores)
 
+    def _contained_in(self, ids: NDArray[np.int64]) -> ContainedWords | None:
+        """Return the same, counted again only if a chunk is not a candidate of the last ranking."""
+        return (self._contained.among(ids) if self._contained else None) or self._words_in(ids)
+
     def _texts(self, chunk_ids: Sequence[int]) -> list[str]:
         """Return the title, headings and text of each chunk, as written."""
         return [" ".join((passage.title, *passage.heading, passage.text)) for passage in self._index.texts(chunk_ids)]
@@ -292,12 +296,24 @@ class Retriever:
     def _selection(self) -> Selection:
         return self._index.select(self._query.where)
 
+    def mark_exact(self, passages: Sequence[FoundPassage]) -> None:
+        """Mark the passages that contain each word of the query, and the passages of a document with this name."""
+        every = [each for passage in passages for each in (passage, *passage.more)]
+        ids = np.array(sorted(passage.chunk_id for passage in every), np.int64)
+        contained = self._contained_in(ids)
+        holders = set(ids[contained.are_there.all(axis=0)].tolist()) if contained else set()
+        named = {document_id for document_id, match in self._name_matches.items() if match.is_whole}
+        for passage in every:
+            has_words = passage.chunk_id in holders if contained else passage.fts_score is not None
+            passage.exact = has_words or passage.document_id in named
+        for passage in passages:
+            passage.exact |= any(other.exact for other in passage.more)
+
     def is_weak(self, passages: Sequence[FoundPassage]) -> bool:
         """Whether none of the best passages answers the query well."""
         if are_near(passages) or any(self._name_matches.get(passage.document_id) for passage in passages):
             return False
-        ids = np.array(sorted(passage.chunk_id for passage in passages), np.int64)
-        contained = (self._contained.among(ids) if self._contained else None) or self._words_in(ids)
+        contained = self._contained_in(np.array(sorted(passage.chunk_id for passage in passages), np.int64))
         return contained is not None and are_wordless(self._query, contained)
 
     def without_copies(self, ranking: Ranking, order: Sequence[int], top: int) -> Deduplicated:
