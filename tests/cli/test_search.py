@@ -103,6 +103,17 @@ def test_a_line_follows_the_results_with_all_words(kb, notes, tag):
     assert "from here" not in kb("search", "cats", "--tags", tag, "-n", "1").stdout
 
 
+def test_a_subject_that_is_probably_not_in_kb_gets_few_results(kb, notes, tag):
+    for number in range(6):
+        kb.note(f"Lamp {number} is on quay {number}. {tag}", "--tags", tag)
+    question = "salary of the president of Ruritania on a quay", "--tags", tag
+    short = kb("search", *question)
+    assert "this is probably not in kb; the closest:" in short.stderr
+    assert short.stdout.endswith("    5 more: -n 8\n")
+    assert len(re.findall(r"(?m)^    id ", short.stdout)) == 3
+    assert len(re.findall(r"(?m)^    id ", kb("search", *question, "-n", "8").stdout)) == 8
+
+
 OPTIONS = {"--top": True, "-n": True, "--tags": True, "--json": False, "-h": False}
 
 

@@ -616,6 +616,16 @@ def test_a_line_follows_the_results_with_all_words(read, site):
 
 
 @pytest.mark.web
+def test_a_subject_that_is_probably_not_in_kb_gets_few_results_and_a_link_to_all(read, site):
+    reader = read(f"{site.url}/?q=salary+of+the+president+of+Ruritania+in+May")
+    assert "This is probably not in kb. The closest:" in reader.text
+    assert len(reader.page.find_class("hit-link")) == 3
+    number = int(re.search(r"Show (\d+) more", reader.text)[1])
+    reader.click("more")
+    assert len(reader.page.find_class("hit-link")) == 3 + number
+
+
+@pytest.mark.web
 def test_a_corrected_word_can_be_searched_for_as_typed(read, site):
     reader = read(f"{site.url}/?q=carburettorr")
     assert "kb searched for" in reader.text

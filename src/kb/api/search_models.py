@@ -183,7 +183,7 @@ class SearchReply(Reply):
     `omitted` is the number of passages that did not fit `max_tokens`, `pending` the number of unfinished jobs: searches
     do not find their content yet, or only by its words. `unknown` lists the words of the query that no document
     contains, `unreadable` up to 3 of the `unreadable_count` files named in the query that kb could not read. `weak` is
-    true if no document answers the query well; `other_languages` then lists languages of documents to ask in too.
+    true if the subject of the query is probably not in kb; `other_languages` then lists languages to ask in too.
     `operators` lists the operators of the query that kb understood. If kb searched for another word than a typed one,
     `as_typed` is the query that searches for the typed one.
     """

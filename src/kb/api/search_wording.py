@@ -1,4 +1,4 @@
-"""What the engine, the command line, the web interface and the gateway all know of queries and their answers."""
+"""Queries and their answers in words: shared by the engine, the command line, the web interface and the gateway."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ KEYS: Final = ("tag", "path", "type", "after", "before")
 
 ONLY_MEANING: Final = "only close in meaning from here"
 NOT_EACH_WORD: Final = "from here, not all of your words, or only close in meaning"
+
+PROBABLY_NOT: Final = "this is probably not in kb"
+FEW: Final = 3
+"""The number of results to show if the subject of the query is probably not in kb, unless someone asks for a number."""
 
 
 def written(operators: Iterable[Mapping[str, Any]]) -> str:
@@ -25,9 +29,9 @@ def _written(operator: Mapping[str, Any]) -> str:
 
 
 def end_of_exact(results: Sequence[Mapping[str, Any]]) -> tuple[int, str]:
-    """Return the number of results up to the last one that contains what was typed, and what to say after it.
+    """Return the number of results up to the last exact one, and the line to show after it.
 
-    The text is empty if nothing follows, or if no result contains it.
+    The text is empty if nothing follows, or if none is exact.
     """
     number = max((number for number, result in enumerate(results, 1) if result["exact"]), default=0)
     if not 0 < number < len(results):

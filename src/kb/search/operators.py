@@ -134,13 +134,13 @@ def _read(match: re.Match[str], types: Collection[str]) -> Iterator[Operator]:
         if None not in called:
             yield from (Operator("type", doc_type, excluded, match[0]) for doc_type in called if doc_type)
     elif day := _day(value, kind):
-        # What is not on or after a day is before it.
+        # Not on or after a day means before it.
         since = (kind == "after") != excluded
         yield Operator("after" if since else "before", day, excluded=False, typed=match[0])
 
 
 def _day(value: str, kind: str) -> str | None:
-    """Return the day of a written date in ISO 8601; None if it is no date."""
+    """Return the day of a written date in ISO 8601; None if it is not a date."""
     try:
         instant = moment(value, kind) if kind in ("after", "before") else None
     except Invalid:

@@ -26,7 +26,7 @@ from kb.search.literal_match import sought as literals
 from kb.search.name_match import BEST, LOOKED_AT, MOST_NAMED, NameMatch, likeness, sought, spelling, with_name
 from kb.search.passages import FoundPassage, in_succession
 from kb.search.query import Query
-from kb.search.weak_results import are_near, are_wordless
+from kb.search.weak_results import are_off_subject
 from kb.store.protocol import Index, Selection
 from kb.store.rows import Hit, Named
 from kb.telemetry.instruments import Instruments
@@ -310,11 +310,11 @@ class Retriever:
             passage.exact |= any(other.exact for other in passage.more)
 
     def is_weak(self, passages: Sequence[FoundPassage]) -> bool:
-        """Whether none of the best passages answers the query well."""
-        if are_near(passages) or any(self._name_matches.get(passage.document_id) for passage in passages):
+        """Whether the subject of the query is probably not in kb."""
+        if not passages or any(self._name_matches.get(passage.document_id) for passage in passages):
             return False
         contained = self._contained_in(np.array(sorted(passage.chunk_id for passage in passages), np.int64))
-        return contained is not None and are_wordless(self._query, contained)
+        return contained is not None and are_off_subject(self._query, passages, contained)
 
     def without_copies(self, ranking: Ranking, order: Sequence[int], top: int) -> Deduplicated:
         """Return the `top` best candidates, given best first, without copies of a better candidate in another document.

@@ -52,9 +52,9 @@ class SearchAnswer:
     `omitted` counts the passages that did not fit into the budget, `pending` the unfinished jobs.
     `unknown` are the words that no document contains, each with the nearest known words, of which the search used the
     first; an identifier or a name has at most its parts. `unreadable` lists some of the `unreadable_count` files that
-    the query names. `weak` is true if no result answers the query well; then `other_languages` lists languages, other
-    than the query's, of documents within its filter. `operators` are the operators of the query, and `as_typed` the
-    query that searches for the words of `unknown` as they were typed.
+    the query names. `weak` is true if the subject of the query is probably not in kb; then `other_languages` lists
+    languages, other than the query's, of documents within its filter. `operators` are the operators of the query, and
+    `as_typed` the query that searches for the words of `unknown` as they were typed.
     """
 
     results: list[FoundPassage]

@@ -8,7 +8,8 @@ from itertools import groupby
 from typing import Annotated, Any
 
 from kb.api.errors import Invalid
-from kb.api.search_wording import end_of_exact, has_no_word, written
+from kb.api.limits import DEFAULT_TOP
+from kb.api.search_wording import FEW, PROBABLY_NOT, end_of_exact, has_no_word, written
 from kb.markdown.signs import MARKDOWN, replacements
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
@@ -41,7 +42,7 @@ MOST_COPIES = 3
 @with_filters
 def search(
     query: Annotated[list[str], argument("QUERY", "Words or a question.")],
-    top: Annotated[int, option("-n --top N", "The maximum number of passages.", min=1)] = 10,
+    top: Annotated[int | None, option("-n --top N", "The maximum number of passages, 10 by default.", min=1)] = None,
     *,
     filters: FilterOptions,
     documents: Annotated[bool, option("--documents", "Show each document only once, with its best passage.")] = False,
@@ -68,7 +69,7 @@ def search(
         raise Invalid("Use --fts-only or --vec-only, not both. To search by words and by meaning, leave both out.")
     request = filters.to_request("tags") | {
         "query": " ".join(query),
-        "top": top,
+        "top": top or DEFAULT_TOP,
         "fts_only": fts_only,
         "vec_only": vec_only,
         "exact": exact,
@@ -77,7 +78,7 @@ def search(
         "explain": explain,
     }
     answer = call(lambda client: client.search(**request))
-    report(answer, filters, ids=ids, json=json, vec_only=vec_only)
+    report(answer, filters, ids=ids, json=json, vec_only=vec_only, is_counted=top is not None)
     if not answer["results"]:
         return exit_codes.FAILURE
     if open_:
@@ -88,7 +89,9 @@ def search(
     return exit_codes.OK
 
 
-def report(answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: bool, vec_only: bool) -> None:
+def report(
+    answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: bool, vec_only: bool, is_counted: bool
+) -> None:
     results = answer["results"]
     if json:
         output.print_json(answer)
@@ -118,12 +121,15 @@ def report(answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: b
             matching = " that matches the filters" if is_filtered else ""
             output.print_error(f"no document{matching} contains any of these words; the closest in meaning:")
         elif answer["weak"]:
-            output.print_error("no document answers this well; the closest:")
+            output.print_error(f"{PROBABLY_NOT}; the closest:")
         if others := answer["other_languages"]:
             there = "that language" if len(others) == 1 else "those languages"
             output.print_error(f"other documents are in {', '.join(others)}: also search in {there}")
+        shown = results[:FEW] if answer["weak"] and not is_counted else results
         with output.paged():
-            print_results(results)
+            print_results(shown)
+            if more := len(results) - len(shown):
+                output.print_styled(Styled(f"\n{INDENT}{more} more: -n {len(results)}", DIM))
         if output.is_terminal():
             remember(results)
 

@@ -17,7 +17,7 @@ from kb.api import fields
 from kb.api.date_parsing import day, moment
 from kb.api.errors import Changed, Invalid, KbError, NotFound, Unauthorized
 from kb.api.limits import DEFAULT_TOP, MAX_ID, MAX_PAGE, MAX_TOP
-from kb.api.search_wording import has_no_word, written
+from kb.api.search_wording import PROBABLY_NOT, has_no_word, written
 from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
@@ -607,7 +607,7 @@ def _unreadable(reply: JSON) -> list[str]:
 def _weakness(reply: JSON, *, fts_only: bool, vec_only: bool) -> list[str]:
     results = reply["results"]
     if fts_only or vec_only or not results or not has_no_word(results):
-        return ["Weak: no document answers this well."] if reply["weak"] else []
+        return [f"Weak: {PROBABLY_NOT}."] if reply["weak"] else []
     return ["Weak: no result contains a word of the query; they are only similar in meaning."]
 
 

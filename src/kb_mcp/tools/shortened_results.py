@@ -174,8 +174,9 @@ def briefly(reply: JSON, fuller: JSON, *, is_ranked: bool) -> JSON:
 
     `further` is the number of other passages that the `fuller` answer has, `weaker` the number of the rest.
 
-    The first result is always there. A note that replaces a result also stays. Unless `is_ranked`, by words and
-    meaning together, the first results count as the best, and scores do not show which others are nearly as good.
+    The first result is always there, and alone if the subject of the query is probably not in kb. A note that replaces
+    a result also stays. Unless `is_ranked`, by words and meaning together, the first results count as the best, and
+    scores do not show which others are nearly as good.
     """
     results = reply["results"]
     if not results:
@@ -188,7 +189,7 @@ def briefly(reply: JSON, fuller: JSON, *, is_ranked: bool) -> JSON:
     for result in sorted(results, key=lambda result: -result["score"]) if is_ranked else results:
         cost = _tokens(result, is_whole=not kept)
         room = MOST_TOKENS if is_ranked and is_near(result) else least
-        if not kept or (spent + cost <= room and (is_good(result) or not is_full)):
+        if not kept or (not reply.get("weak") and spent + cost <= room and (is_good(result) or not is_full)):
             kept.append(result)
             spent += cost
     ids = {result["chunk_id"] for result in kept}
