@@ -1,4 +1,4 @@
-"""Measure whether `weak` tells questions that no document answers from the others.
+"""Measure whether `weak` distinguishes questions that no document answers.
 
     python -m bench.absent
 

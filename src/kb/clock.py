@@ -253,7 +253,6 @@ def _accepted(path: Path) -> ClockReading | None:
 
 
 def describe(jump: Jump) -> str:
-    """Return a message about a jump."""
     until = _datetime(jump.until)
     way = "later" if jump.moved > 0 else "earlier"
     return (

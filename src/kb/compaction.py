@@ -1,7 +1,5 @@
 """When in-memory indexes drop the rows of deleted chunks: all at once, so that a mask for one index fits the others."""
 
-from __future__ import annotations
-
 from typing import Final
 
 MIN_DEAD: Final = 1000

@@ -1,7 +1,5 @@
 """Metrics of the store, counted on request."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from typing import get_args
 

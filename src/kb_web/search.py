@@ -1,7 +1,5 @@
 """The search page: results with filters, or recent documents if the query is empty."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,10 +11,10 @@ from starlette.responses import Response
 from kb.api.errors import Invalid
 from kb.api.search_wording import FEW, PROBABLY_NOT, end_of_exact, has_no_word
 from kb_web.document_html import Row, plain, snippet
-from kb_web.facets import facets
 from kb_web.marking import matched
 from kb_web.pages import render
 from kb_web.rows import document_row, job_row, place
+from kb_web.search_filters import facets
 from kb_web.search_form import COUNTED, LIMIT, MODES, SearchForm
 from kb_web.sessions import Visit
 

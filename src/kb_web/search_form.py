@@ -1,7 +1,5 @@
 """The parameters of a search in a URL."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -124,7 +124,6 @@ class Visit:
         """Return the submitted form, if it is from kb; read it only for visitors with access to the engine.
 
         Args:
-            request: the request.
             field: the maximum size of a field in bytes.
             files: the maximum number of files.
 
@@ -272,7 +271,6 @@ class Sessions:
             del self._former[digest]
 
     def token(self, seed: str) -> str:
-        """Return the form token for a seed."""
         return hmac.new(self._secret, seed.encode(), sha256).hexdigest()
 
 

@@ -17,9 +17,9 @@ from lxml import html
 
 from kb_web.pages import assets
 from tests.conftest import ALL_APPS, KEY
+from tests.formats.test_exports import ZOTERO, claude, table
 from tests.support.eventually import eventually
 from tests.support.pdf import pdf
-from tests.unit.test_extract_exports import ZOTERO, claude, table
 from tests.web.conftest import MAIL, pages
 from tests.web.proxy import proxied
 

@@ -3,8 +3,6 @@
 Other packages add file types through the entry point group `kb.readers`, as kb does with this list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
@@ -86,11 +84,11 @@ FORMATS: Final = (
     _own("vcf", "contacts", "contacts", (".vcf", ".vcard")),
     _own("xls", "an Excel 97-2003 workbook", "spreadsheet", (".xls",)),
     _own("xlsx", "an Excel workbook", "spreadsheet", (".xlsx",)),
-    _own("xml", "XML", "xml", (".xml", ".rss", ".atom", ".rdf"), is_text=True),
+    _own("xml", "XML", "xml", (".xml", ".rss", ".atom", ".rdf", ".gpx", ".kml", ".tcx"), is_text=True),
 )
 
 OWN_TYPES: Final = tuple(sorted(("note", *(each.doc_type for each in FORMATS))))
-"""The types of documents that kb has without other packages. The engine knows all (`kb.formats.registry`)."""
+"""The types of documents that kb has without other packages. The engine knows all (`kb.formats.installed_types`)."""
 
 CALLED: Final = {suffix.removeprefix("."): each.doc_type for each in FORMATS for suffix in each.suffixes} | {
     "word": "docx",
@@ -104,8 +102,20 @@ CALLED: Final = {suffix.removeprefix("."): each.doc_type for each in FORMATS for
 }
 """Other names of a type: the suffixes of its files, and the names of programs."""
 
-MARKUPS: Final = {".org": "kb.formats.readers.org", **dict.fromkeys((".rst", ".rest"), "kb.formats.readers.rst")}
-"""The readers of texts with their own heading syntax, by file name suffix."""
+MARKED_UP: Final = ("markdown", "text")
+MARKUPS: Final = {
+    suffix: f"kb.formats.readers.{reader}"
+    for reader, suffixes in {
+        "asciidoc": (".adoc", ".asciidoc"),
+        "canvas": (".canvas",),
+        "org": (".org",),
+        "rst": (".rst", ".rest"),
+        "subtitles": (".srt", ".vtt", ".sbv"),
+        "tex": (".tex", ".ltx", ".latex", ".bib"),
+    }.items()
+    for suffix in suffixes
+}
+"""The readers of texts with a syntax of their own, by file name suffix; the types of such texts are `MARKED_UP`."""
 
 
 def type_called(name: str, known: Collection[str]) -> str | None:

@@ -1,7 +1,5 @@
 """Requests and replies of searches."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field

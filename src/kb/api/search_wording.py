@@ -1,7 +1,5 @@
 """Queries and their answers in words: shared by the engine, the command line, the web interface and the gateway."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 

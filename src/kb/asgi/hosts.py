@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import ForeignOrigin, Misdirected
-from kb.asgi.problem import problem
+from kb.asgi.error_replies import problem
 
 PORTS: Final = {"http": 80, "https": 443}
 ELSEWHERE: Final = ("cross-site", "same-site")

@@ -13,6 +13,7 @@ from filelock import FileLock, Timeout
 
 from kb import __version__, clock
 from kb.api.errors import StoreError
+from kb.backup.prune import prune
 from kb.backup.storage import (
     ARCHIVE,
     STAGED,
@@ -20,7 +21,6 @@ from kb.backup.storage import (
     Collector,
     backup_folders,
     discarded_unless_finished,
-    prune,
     stream_digest,
     write_to,
 )

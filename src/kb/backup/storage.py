@@ -434,20 +434,3 @@ def _read(backup: OpenBackup, name: str) -> bytes:
     if len(raw) > LARGEST_MANIFEST:
         raise ValueError(f"{name} is too large")
     return raw
-
-
-def prune(root: Path, keep: int) -> None:
-    """Remove all backups of a folder but the newest `keep`, then the files that no backup needs."""
-    for folder in backup_folders(root)[:-keep]:
-        shutil.rmtree(folder.rename(folder.with_name(f"{folder.name}{PART}")))
-    for part in root.glob(f"*{PART}"):  # interrupted backups
-        if NAME.fullmatch(part.stem):
-            shutil.rmtree(part, ignore_errors=True)
-    try:
-        needed = set().union(*(OpenBackup(folder).manifest.objects for folder in backup_folders(root)))
-    except StoreError as error:
-        logger.warning("files of old backups are not removed: %s", error)
-        return
-    for path in objects_in(root):
-        if path.name not in needed:
-            path.unlink()

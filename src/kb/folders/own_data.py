@@ -1,7 +1,5 @@
 """Folders of kb itself: their files would be added again after each change, which changes them again."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final
@@ -22,3 +20,10 @@ def is_in_own_data(path: Path, within: Path) -> bool:
     """Return whether a path is in a folder of kb, which is in the folder `within` or the same."""
     inside = [folder for folder in path.parents if folder == within or within in folder.parents]
     return any(all((folder / name).exists() for name in mark) for folder in inside for mark in MARKS)
+
+
+def own_folder_around(path: Path) -> Path | None:
+    """Return the folder of kb that a path is, or is in; None for other paths."""
+    marks = (*MARKS, {NOTES_MARK})
+    folders = (path, *path.parents)
+    return next((at for at in folders if any(all((at / name).exists() for name in mark) for mark in marks)), None)

@@ -25,6 +25,7 @@ _TAG_NAMES: Final = ("tags", "tag")
 _ALIAS_NAMES: Final = ("aliases", "alias")
 _ENTRY: Final = re.compile(r"(?P<name>[^\W\d][\w /.-]{0,60}?)[ \t]*+(?:=|:(?=[ \t]|$))(?P<value>.*)$")
 _GOES_ON: Final = " \t-]"
+_NULL: Final = re.compile(r"(?:~|null|Null|NULL)\Z")
 _AROUND: Final = " \t[]{}-\"',"
 _LONGEST: Final = 1 << 16
 _DEEPEST: Final = 64
@@ -131,7 +132,8 @@ def _rescued(matter: str, length: int) -> FrontMatter:
         tags,
         next(filter(None, dates), None),
         tuple(filter(None, map(_line, _items(entries, _ALIAS_NAMES, are_words=False)))),
-        is_lost=not tags and any(line.strip(_AROUND) for name in _TAG_NAMES for line in entries.get(name, ())),
+        is_lost=not tags
+        and any(_unquoted(line).strip(_AROUND) for name in _TAG_NAMES for line in entries.get(name, ())),
     )
 
 
@@ -169,9 +171,11 @@ def _entries(matter: str) -> dict[str, list[str]]:
 
 
 def _unquoted(written: str) -> str:
-    """Return a value without quotation marks."""
+    """Return a value without quotation marks; empty for YAML's null."""
     value = written.strip()
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        return value[1:-1]
+    return "" if _NULL.fullmatch(value) else value
 
 
 def _values(matter: str, *, is_toml: bool) -> dict[str, object] | None:
@@ -196,7 +200,7 @@ def _loader() -> type[yaml.BaseLoader]:
         pass
 
     null = "tag:yaml.org,2002:null"
-    Loader.add_implicit_resolver(null, re.compile("(?:~|null|Null|NULL)$"), [*"~nN"])
+    Loader.add_implicit_resolver(null, _NULL, [*"~nN"])
     Loader.add_constructor(null, lambda *_: None)
     return Loader
 

@@ -1,7 +1,5 @@
 """Queues for requests that take a while, with a limit on waiting requests."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable

@@ -1,22 +1,21 @@
 """Search, and similar documents."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from kb.api.date_parsing import own_day
+from kb.api.document_day import own_day
 from kb.api.errors import Invalid
-from kb.api.limits import DEFAULT_TOP, MAX_ID, check_tags, result_limit
+from kb.api.limit_errors import check_tags, result_limit
+from kb.api.limits import DEFAULT_TOP, MAX_ID
 from kb.api.search_models import SearchReply, SearchRequest
 from kb.documents.lookup import existing_document
-from kb.formats.registry import DOC_TYPES
+from kb.formats.installed_types import DOC_TYPES
 from kb.routes.dependencies import READ, Id, ServicesDep, turn
 from kb.routes.documents import to_filter
-from kb.routes.problems import problems
+from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.search.operators import as_typed, excluded_words, narrowed
 from kb.search.passages import FoundPassage, in_succession

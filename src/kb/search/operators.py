@@ -3,8 +3,6 @@
 docs/query.md has the grammar. One rule holds for everything else, such as foo:bar, 12:30 or after:noon: it is words.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator

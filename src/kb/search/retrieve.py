@@ -17,11 +17,11 @@ from kb.index.words.emoji import written
 from kb.index.words.matches import Occurrences
 from kb.index.words.query_word_groups import alternatives
 from kb.search.contained_words import ContainedWords, contained_words
-from kb.search.copies import Deduplicated, deduplicate
+from kb.search.copied_passages import Deduplicated, deduplicate
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, Ranking, Scale, best, fuse, measure_scale, or_none
 from kb.search.latest_first import COMPARED, latest_first
-from kb.search.literal_match import coverage
+from kb.search.literal_match import COMPARED_ALONE, coverage, signed_numbers
 from kb.search.literal_match import sought as literals
 from kb.search.name_match import BEST, LOOKED_AT, MOST_NAMED, NameMatch, likeness, sought, spelling, with_name
 from kb.search.passages import FoundPassage, in_succession
@@ -122,11 +122,21 @@ class Retriever:
             candidates = self._joined(candidates, self._first_of(missing))
         fused = fuse(candidates)
         fused = fused.with_typed(self._typed(candidates, fused.scores))
-        order = self._latest_first(candidates, fused.scores, best(candidates, fused.scores, candidates.ids.size))
+        order = self._rightly_signed(candidates, best(candidates, fused.scores, candidates.ids.size))
+        order = self._latest_first(candidates, fused.scores, order)
         if successors:
             documents = self._index.documents_of(candidates.ids[order])
             order = np.array(in_succession(order.tolist(), documents, successors), np.int64)
         return Ranking(candidates, fused, order, limit, successors)
+
+    def _rightly_signed(self, candidates: Candidates, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the order without passages that have the number of a phrase only with another sign, unless all do."""
+        patterns = signed_numbers(self._query.where.holding)
+        if not patterns or not order.size:
+            return order
+        texts = self._texts(candidates.ids[order[:COMPARED_ALONE]].tolist())
+        are_right = [all(pattern.search(text) for pattern in patterns) for text in texts]
+        return order[: len(texts)][are_right] if any(are_right) else order
 
     def _latest_first(
         self, candidates: Candidates, scores: NDArray[np.float64], order: NDArray[np.int64]

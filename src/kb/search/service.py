@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kb.api.errors import ModelChanged
 from kb.api.search_models import CopyOf, UnknownWord, UnreadableFile
 from kb.embed.protocol import Embedder
-from kb.search.copies import Deduplicated
+from kb.search.copied_passages import Deduplicated
 from kb.search.fusion import Ranking
 from kb.search.highlights import Highlighter
 from kb.search.name_match import unreadable
@@ -136,6 +136,7 @@ class SearchService:
             if query.text is not None and tx.space != VectorSpace.of(embedder.spec):
                 embedder = self._model_of(tx.space)
             index = tx.index
+            query = query.with_related(index.related(query.single_words()))
             unknown = unknown_words(tx, query)
             if instead := {word.lower(): nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)

@@ -1,7 +1,5 @@
 """Whether the subject of a query is probably not in kb. `bench.absent` measures this."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb import clock
-from kb.api.date_parsing import own_day
+from kb.api.document_day import Dated
 from kb.api.fields import JobKind, JobStatus, ReembedState
 from kb.api.rights import Caller, Limit, Right
 from kb.clock import shown
@@ -208,26 +208,6 @@ NOBODY = Author()
 """The author of changes from before kb recorded authors."""
 
 
-class Dated:
-    """The times of a document, and the one rule for its day."""
-
-    __slots__ = ()
-    date: str | None
-    created_at: str
-    updated_at: str | None
-
-    @property
-    def changed(self) -> str:
-        """The time of the last change, or else of the addition."""
-        return self.updated_at or self.created_at
-
-    @property
-    def day(self) -> str:
-        """The day that the document's own date names, or else the day of its last change."""
-        day = own_day(self.date) if self.date else None  # most documents have none, and lists read many
-        return day or (self.updated_at or self.created_at)[: len("2026-01-31")]
-
-
 @dataclass(frozen=True, slots=True)
 class Document(OptionalFields, Dated):
     """The current state of a document. Times are UTC, ISO 8601; `date` is in the document's own form.
@@ -271,8 +251,6 @@ def content_fields(document: Document) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stored chunk."""
-
     id: int
     index: int
     header: str
@@ -295,8 +273,6 @@ def _said(chunk: Chunk | NewChunk) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The size of a document."""
-
     chunks: int
     characters: int
 
@@ -670,7 +646,6 @@ class NamedKey:
 
     @property
     def caller(self) -> Caller:
-        """The caller with this key."""
         limit = Limit(self.tags, self.folder) if self.tags or self.folder else None
         return Caller(self.name, self.right, limit, is_named=True)
 

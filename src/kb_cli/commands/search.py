@@ -24,7 +24,7 @@ from kb_cli.runtime.options import (
     argument,
     explain_nothing,
     option,
-    with_filters,
+    with_options,
 )
 from kb_cli.runtime.terminal_styles import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
 from kb_cli.sync.folder_names import local_place
@@ -39,7 +39,7 @@ MOST_OF_DOCUMENT = 3
 MOST_COPIES = 3
 
 
-@with_filters
+@with_options
 def search(
     query: Annotated[list[str], argument("QUERY", "Words or a question.")],
     top: Annotated[int | None, option("-n --top N", "The maximum number of passages, 10 by default.", min=1)] = None,

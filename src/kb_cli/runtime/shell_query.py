@@ -1,7 +1,5 @@
 """A query as a shell passes it on: in several arguments, without the quotes that were typed, and among options."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final

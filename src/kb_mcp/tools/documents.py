@@ -3,8 +3,6 @@
 Agents read the docstring of a tool as its description.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from functools import partial
@@ -240,16 +238,12 @@ class DocumentTools:
                 extra["changed"] = document["updated_at"] or document["created_at"]
             with suppress(NotFound):  # it was just deleted
                 if has_kinds:
-                    extra["change"] = await self._last_change(document)
+                    versions = (await self._engine.history(document["id"], limit=2))["versions"]
+                    extra["change"] = compact_answers.change_between(versions)
                 if characters:
                     extra["text"] = await self._beginning(document["id"], characters)
                 documents.append(document | extra)
         return reply | {"documents": documents}
-
-    async def _last_change(self, document: JSON) -> str:
-        """Return the kind of a document's last change in a few words."""
-        versions = (await self._engine.history(document["id"], limit=2))["versions"]
-        return compact_answers.change_between(versions)
 
     async def _beginning(self, document_id: int, characters: int) -> str:
         chunks = (await self._engine.document(document_id, chunks=1 + characters // CHARACTERS_OF_A_CHUNK))["chunks"]
@@ -395,13 +389,8 @@ class DocumentTools:
                 raise Invalid("document_ids: give only it, or also max_tokens.")
             check_number(document_ids)
             return rendered("kb_get", await read_several(self._engine, limiter, document_ids))
-        if not document_id and not source_path and chunk_id:
-            raise Invalid(f"document_id: give it along with chunk_id: kb_get(document_id=…, chunk_id={chunk_id}).")
-        if bool(document_id) == bool(source_path):
-            raise Invalid("document_id, source_path: give exactly one of them.")
-        if sum(map(bool, (from_chunk, chunk_id, page, heading, query))) > 1:
-            raise Invalid("from_chunk, chunk_id, page, heading, query: give at most one of them.")
         place = compact_answers.given(page=page or None, heading=heading, chunk_id=chunk_id or None, query=query)
+        _check_one_place(document_id, source_path, from_chunk, place)
         if source_path:
             listed = await self._engine.documents(source_path=source_path)
             if len(listed["documents"]) != 1 or not (place or from_chunk or around >= 0 or outline):
@@ -528,6 +517,15 @@ class DocumentTools:
         if fitting < len(reply["jobs"]):
             reply = await self._engine.jobs(limit=fitting, **query)
         return rendered("kb_jobs", token_budget.jobs(reply))
+
+
+def _check_one_place(document_id: int, source_path: str, from_chunk: int, place: JSON) -> None:
+    if not document_id and not source_path and "chunk_id" in place:
+        raise Invalid(f"document_id: give it along with chunk_id: kb_get(document_id=…, chunk_id={place['chunk_id']}).")
+    if bool(document_id) == bool(source_path):
+        raise Invalid("document_id, source_path: give exactly one of them.")
+    if len(place) + bool(from_chunk) > 1:
+        raise Invalid("from_chunk, chunk_id, page, heading, query: give at most one of them.")
 
 
 def dated_text(text: str, date: str) -> str:

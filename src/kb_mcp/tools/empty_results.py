@@ -1,7 +1,5 @@
 """Answers to filters that match nothing: corrections, and the existing values."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from difflib import get_close_matches

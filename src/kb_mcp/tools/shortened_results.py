@@ -3,8 +3,6 @@
 docs/quality.md has the cost of the limits.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise

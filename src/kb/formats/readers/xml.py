@@ -13,6 +13,7 @@ from lxml import etree
 
 from kb.formats.containers.zip import xml_parser
 from kb.formats.readers.html import flat_text, write_fragment
+from kb.formats.readers.tracks import ROOTS, read_tracks
 from kb.formats.text.builder import LONGEST_HEADING, Heading, TextBuilder, lone_title, sections_under
 from kb.formats.text.encoding import clean, decode, one_line
 from kb.formats.text.extracted import Extracted
@@ -34,6 +35,8 @@ def read(data: bytes) -> Extracted:
     root = _parsed(text)
     if root is not None and etree.QName(root).localname in _FEEDS:
         return _feed(root)
+    if root is not None and etree.QName(root).localname in ROOTS:
+        return read_tracks(root)
     prose = _prose(root) if root is not None else None
     # If tags and attributes are most of a file, they carry the meaning: configuration, data, drawings.
     return prose if prose and 2 * len(prose.text) > len(text) else Extracted.of_text(text)

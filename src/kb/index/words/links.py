@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from kb.api.web_address import is_page, page_address
 from kb.index.words.document_names import IS_URL, file_name, file_stem, folded
 from kb.markdown import links as markdown_links
 from kb.markdown.links import WrittenLink
@@ -144,7 +145,7 @@ def line_at(text: str, place: int) -> str:
 
 def _parse(written: WrittenLink) -> Link | None:
     target = written.target
-    if written.is_wiki:
+    if written.is_wiki and not is_page(target):
         key = _named_path(target).rpartition("/")[2].strip()
     elif own := _OWN.match(target):
         key = f"{DOCUMENT}{own[1]}"
@@ -186,11 +187,11 @@ def _named_path(target: str) -> str:
 
 
 def address_key(address: str) -> str:
-    """Return the form in which addresses are compared: case-folded, without a fragment and a final slash."""
+    """Return the form in which addresses are compared: of the page, case-folded, without fragment and final slash."""
     if folded(address).startswith(DOCUMENT):
         return DOCUMENT + address[len(DOCUMENT) :].partition("#")[0].partition("/")[0]
     try:
-        parts = urlsplit(address)
+        parts = urlsplit(page_address(address))
     except ValueError:
         return folded(address)
     return folded(urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), parts.query, "")))

@@ -1,7 +1,5 @@
 """The documents that a filter admits, in SQLite's SQL, and the index that finds a page of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass

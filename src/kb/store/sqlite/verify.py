@@ -1,7 +1,5 @@
 """Checks of a database. They only read it, and an engine may be using it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -64,7 +62,6 @@ class Check:
     """A check of a database.
 
     Args:
-        name: the name in messages.
         find: yields a description of each fault.
         remedy: the remedy for these faults.
     """
@@ -106,7 +103,6 @@ class Verification:
 
     @property
     def checks(self) -> Sequence[Check]:
-        """The checks, in order."""
         steps = (
             ("database pages", self._pages, Remedy.REBUILD),
             ("schema", self._schema, Remedy.ROWS),
