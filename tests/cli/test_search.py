@@ -81,12 +81,12 @@ def test_operators_narrow_a_search_and_are_told(kb, notes, tag):
     assert ended.returncode == 1
     assert f"kb: nothing found: no document has the tag '{tag}/x'" in ended.stderr
     ended = kb("search", "sleep", f"#{tag}", "type:note", "-borrow")
-    assert f"only documents with tag:{tag} type:note -borrow" in ended.stderr
+    assert f"filters: tag:{tag} type:note -borrow" in ended.stderr
     assert "On [cats]" in ended.stdout
     assert "On Rust" not in ended.stdout
     newest = kb("search", f"tag:{tag}")
     assert re.findall(r"On \S+", newest.stdout) == ["On Rust", "On [cats]"]
-    assert newest.stderr == f"kb: only documents with tag:{tag}\n"
+    assert newest.stderr == f"kb: filters: tag:{tag}\n"
 
 
 def test_a_word_after_a_dash_is_excluded_and_a_misspelled_option_is_not(kb, notes, tag):

@@ -55,7 +55,7 @@ def passages(answer):
 
 async def test_operators_in_a_query_are_filters_and_told(agent, minutes):
     result = await agent.call_tool("kb_search", {"query": f"boathouse tag:{minutes} type:note -dredging"})
-    assert f">>> Only documents with tag:{minutes} type:note -dredging." in result.content[0].text
+    assert f">>> Filters: tag:{minutes} type:note -dredging." in result.content[0].text
     assert [each["text"][:10] for each in result.structured_content["results"]] == ["Ines Abreu"]
     newest = await call(agent, "kb_search", query=f"#{minutes}")
     assert newest["results"][0]["text"].startswith("Ines Abreu")

@@ -40,6 +40,8 @@ def read(query):
         ("path:“my notes”", "", 'path:"my notes"'),
         ("path:'my notes'", "", 'path:"my notes"'),
         ("path:/home/ada/ -path:old", "", "path:/home/ada/ -path:old"),
+        ("path:*.md path:notes/*", "", "path:.md path:notes/"),
+        ("is it in path:2024? or tag:work.", "is it in or", "path:2024 tag:work"),
         ("type:PDF", "", "type:pdf"),
         ("type:.md,word", "", "type:markdown type:docx"),
         ("after:2026-03 before:2027", "", "after:2026-03-01 before:2027-01-01"),
@@ -55,7 +57,18 @@ def test_an_operator_is_understood(query, text, operators):
 @pytest.mark.parametrize(
     "query",
     [
-        *("foo:bar", "C:\\x", "http://example.org/tag:work", "12:30", "tag:", "tag: work", "tag:,", "path:", "a tag:#"),
+        *(
+            "foo:bar",
+            "C:\\x",
+            "http://example.org/tag:work",
+            "12:30",
+            "tag:",
+            "tag: work",
+            "tag:,",
+            "path:",
+            "path:*",
+            "a tag:#",
+        ),
         *("type:string", "type:pdf,string", "after:tomorrowish", "before:12:30", "after:2026-13", "-after:noon"),
         *("C# code", "F#", "#123", "issue #42", "#include <stdio.h>", "#c0ffee", "#don't", "note#work", "#unused lamp"),
         *('"tag:work"', '"see #work there"', "(tag:work)", "retag:work", "rust -tokio", 'lamp -"blue lamp"', "begin*"),

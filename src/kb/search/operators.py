@@ -118,14 +118,15 @@ def narrowed(text: str, types: Collection[str], tags_in_use: Callable[[], Iterab
 def _read(match: re.Match[str], types: Collection[str]) -> Iterator[Operator]:
     """Yield the operators in a match: several if a value lists several; none if the value is invalid."""
     kind, excluded = (match["kind"] or "tag").lower(), bool(match["sign"])
-    value = " ".join((match["quoted"] or match["single"] or (match["bare"] or "").rstrip(",;")).split())
+    bare = (match["bare"] or "").rstrip(",;!?" if kind == "path" else ",;!?.)")
+    value = " ".join((match["quoted"] or match["single"] or bare).split())
     if match["hash"]:
         word = f"#{match['hash']}"
         if word == f"#{tag_at(word, 0)}":
             yield Operator("tag", word[1:], excluded, match[0])
     elif kind == "tag":
         yield from (Operator("tag", tag, excluded, match[0]) for tag in clean_tags(value.split(",")))
-    elif kind == "path" and value and len(value) <= MAX_PATH and not CONTROL.search(value):
+    elif kind == "path" and (value := value.strip("*")) and len(value) <= MAX_PATH and not CONTROL.search(value):
         yield Operator("path", value, excluded, match[0])
     elif kind == "type":
         called = [type_called(name, types) for name in value.split(",")]

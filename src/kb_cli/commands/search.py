@@ -136,7 +136,7 @@ def report(
 
 def report_operators(answer: dict[str, Any]) -> None:
     if operators := output.one_line(written(answer["operators"])):
-        output.print_error(f"only documents with {operators}")
+        output.print_error(f"filters: {operators}")
 
 
 def describe_unknown(unknown: dict[str, Any]) -> str:

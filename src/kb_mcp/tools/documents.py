@@ -580,7 +580,7 @@ def _as_typed(reply: JSON) -> list[str]:
 
 def _operators(reply: JSON) -> list[str]:
     operators = written(reply["operators"])
-    return [f"Only documents with {quoted(operators)[1:-1]}."] if operators else []
+    return [f"Filters: {quoted(operators)[1:-1]}."] if operators else []
 
 
 def _with_operators(request: JSON, reply: JSON) -> JSON:
