@@ -158,7 +158,7 @@ def _wanted(note: Document, text: str, block: Properties | None, own: Set[str], 
     tags = [tag for tag in listed if tag in note.tags]
     said = {tag.casefold() for tag in (*note.own_tags, *tags_in(text), *tags)}
     tags += [tag for tag in note.tags if tag.casefold() not in said]
-    if tags:
+    if tags and tags_name not in names:
         wanted[tags_name] = tags
     stamps = {"created": note.created_at, "kb_created": note.created_at, "updated": note.updated_at}
     stamps |= {"replaces": str(note.replaces or "")}

@@ -212,8 +212,9 @@ class Incoming:
                 return base.text if base else text_of(tx, document_id)
 
             purged = {id_ for id_ in tx.note_files.gone() if note_of(tx, id_) is None}
+            present = {id_ for id_, row in self._rows.items() if row.path in look.scan.files}
             rows = [row for id_, row in self._rows.items() if id_ not in purged]
-            claims = Claims(rows, is_note, text_at_last, LostNotes(tx, self._rows).search)
+            claims = Claims(rows, is_note, text_at_last, LostNotes(tx, present).search)
             looked_at = {sighting.path for sighting in sightings}
             claims.keep(path for path in (*look.scan.files, *look.scan.unreadable) if path not in looked_at)
             claims.assign(sightings)
