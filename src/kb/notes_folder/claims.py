@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 
 from kb.notes_folder.disk import inode_of
 from kb.notes_folder.file_text import Claim
+from kb.notes_folder.paths import folded
 from kb.store.rows import NoteFile
 
 WORD = re.compile(r"\w+")
@@ -36,14 +37,14 @@ class Claims:
 
     Args:
         rows: the files that kb knows.
-        is_note: returns whether a claim names a note of this database.
-        text_of: returns the text of a note when its file was written or read last.
+        is_note: returns whether a file names a note of this database that it may belong to.
+        is_like: returns whether a file with this text may be an edited file of a note.
         search: returns a note without a file that a file at this path, with this content, may belong to.
     """
 
     rows: Iterable[NoteFile]
-    is_note: Callable[[Claim], bool]
-    text_of: Callable[[int], str]
+    is_note: Callable[[Sighting], bool]
+    is_like: Callable[[int, str], bool]
     search: Callable[[Sighting], int | None]
     owners: dict[str, int] = field(default_factory=dict)
     """The note of each file."""
@@ -68,7 +69,7 @@ class Claims:
         self._follow_exchanges(sightings)
         self._follow_inodes(sightings)
         for sighting in sightings:
-            if sighting.claim and self.is_note(sighting.claim):
+            if sighting.claim and self.is_note(sighting):
                 self._take(sighting, sighting.claim.document_id)
         for sighting in sightings:
             self._own(sighting, self.by_path.get(sighting.path))
@@ -97,28 +98,31 @@ class Claims:
         texts = {sighting.path: sighting.text for sighting in sightings}
         for sighting in sightings:
             row = by_inode.get(inode_of(sighting.state))
-            if not row or row.path == sighting.path or (row.path in texts and self._is_like(row, texts[row.path])):
+            if (
+                not row
+                or row.path == sighting.path
+                or (row.path in texts and self.is_like(row.document_id, texts[row.path]))
+            ):
                 continue
             if sighting.digest == row.digest:
                 self._own(sighting, row)
 
     def _follow_missing(self, sightings: list[Sighting]) -> None:
-        """Assign new files with the content of a missing one, or with its inode or name and much of its content."""
+        """Assign new files with the content of a missing one, its path in other case, or its inode or name and text."""
         missing = [row for row in self.rows if row.document_id not in self.owned]
         by_digest = {row.digest: row for row in missing if row.digest}
         new = [sighting for sighting in sightings if sighting.path not in self.owners]
         for sighting in new:
             self._own(sighting, by_digest.get(sighting.digest))
         by_inode = {inode_of(row.state): row for row in missing if row.state}
+        by_folded = {folded(row.path): row for row in missing}
         by_name: dict[str, list[NoteFile]] = {}
         for row in missing:
             by_name.setdefault(_name(row.path), []).append(row)
         for sighting in new:
             likely = [by_inode.get(inode_of(sighting.state)), *by_name.get(_name(sighting.path), ())]
-            self._own(sighting, next((row for row in likely if row and self._is_like(row, sighting.text)), None))
-
-    def _is_like(self, row: NoteFile, text: str) -> bool:
-        return is_like(self.text_of(row.document_id), text)
+            alike = (row for row in likely if row and self.is_like(row.document_id, sighting.text))
+            self._own(sighting, by_folded.get(folded(sighting.path)) or next(alike, None))
 
     def _own(self, sighting: Sighting, row: NoteFile | None) -> None:
         self._take(sighting, row.document_id if row else None)

@@ -24,7 +24,7 @@ from kb.folders.disk_view import DiskView
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.draft import first_line
 from kb.notes_folder import disk
-from kb.notes_folder.claims import Claims, Sighting
+from kb.notes_folder.claims import Claims, Sighting, is_like
 from kb.notes_folder.disk import FoundFile
 from kb.notes_folder.file_text import Claim, FileContent, claim, fields_beside, parsed
 from kb.notes_folder.lost_notes import LostNotes
@@ -200,21 +200,25 @@ class Incoming:
     def _claims(self, look: Look, sightings: list[Sighting], unsettled: set[str]) -> Claims:
         with self.parts.store.read() as tx:
 
-            def is_note(named: Claim) -> bool:
+            def is_note(sighting: Sighting) -> bool:
+                named = sighting.claim or Claim(0, None)
                 document, row = note_of(tx, named.document_id), self._rows.get(named.document_id)
                 base = base_of(tx, row)
                 if document is None or (base and "kb" not in base.own):
                     return False
-                return document.created_at == named.created if named.created else row is not None
+                if named.created:
+                    return document.created_at == named.created
+                text = text_of(tx, named.document_id)
+                return row is not None or is_like(text, parsed(sighting.text, fields_beside(text)).text)
 
-            def text_at_last(document_id: int) -> str:
-                base = base_of(tx, self._rows[document_id])
-                return base.text if base else text_of(tx, document_id)
+            def may_be(document_id: int, written: str) -> bool:
+                base = base_of(tx, self._rows[document_id]) or FileContent(text_of(tx, document_id), fields=None)
+                return is_like(base.text, parsed(written, base.own).text)
 
             purged = {id_ for id_ in tx.note_files.gone() if note_of(tx, id_) is None}
             present = {id_ for id_, row in self._rows.items() if row.path in look.scan.files}
             rows = [row for id_, row in self._rows.items() if id_ not in purged]
-            claims = Claims(rows, is_note, text_at_last, LostNotes(tx, present).search)
+            claims = Claims(rows, is_note, may_be, LostNotes(tx, present).search)
             looked_at = {sighting.path for sighting in sightings}
             claims.keep(path for path in (*look.scan.files, *look.scan.unreadable) if path not in looked_at)
             claims.assign(sightings)
