@@ -26,7 +26,7 @@ from kb.ingest.draft import first_line
 from kb.notes_folder import disk
 from kb.notes_folder.claims import Claims, Sighting, is_like
 from kb.notes_folder.disk import FoundFile
-from kb.notes_folder.file_text import Claim, FileContent, claim, fields_beside, parsed
+from kb.notes_folder.file_text import Claim, FileContent, claim, fields_beside, parsed, rendered
 from kb.notes_folder.lost_notes import LostNotes
 from kb.notes_folder.merge import merged
 from kb.notes_folder.parts import FILE, FolderParts, base_of, note_of, text_of, version_of
@@ -327,7 +327,8 @@ class Incoming:
                 raise NotFound(f"Note {document_id} does not exist.")
             present = text_of(tx, document_id)
         file = parsed(sighting.text, base.own if base else fields_beside(present))
-        base = base or (replace(file, text=present) if is_binned else None)
+        if is_binned and base is None:
+            base = rendered(note, present)[1]
         if not file.text.strip():
             raise ValueError(EMPTY)
         self._check(file.text)
