@@ -204,12 +204,19 @@ class World:
                 (self.kept.root / path).rename(to)
 
     def exchange_files(self):
+        self.settle_copies()
         one, other = self.some_file(), self.some_file()
         if one and one != other:
             aside = self.kept.root / "aside"
             (self.kept.root / one).rename(aside)
             (self.kept.root / other).rename(self.kept.root / one)
             aside.rename(self.kept.root / other)
+        self.settle_copies()
+
+    def settle_copies(self):
+        """Let kb look: if a copy and its original are edited and exchanged in one moment, no edit has a right place."""
+        if self.copied:
+            self.kept.settle()
 
     def copy_file(self):
         path, to = self.some_file(), self.path()
@@ -226,6 +233,7 @@ class World:
         if one and one != other:
             self.forget_untaken(other)
             (self.kept.root / one).replace(self.kept.root / other)
+            self.kept.settle()  # later, nothing would show whether the file was moved or written
 
     def save_anew(self):
         """Write the same content to a new file in its place, as Git and programs for backups do."""

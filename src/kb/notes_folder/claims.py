@@ -11,13 +11,24 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import Final
 
 from kb.notes_folder.disk import inode_of
 from kb.notes_folder.file_text import Claim
 from kb.notes_folder.paths import folded
 from kb.store.rows import NoteFile
 
-WORD = re.compile(r"\w+")
+WORD: Final = re.compile(r"\w+")
+
+LIKE: Final = 0.5
+NEARLY_SAME: Final = 0.7
+"""The share of words above which a file with the inode, the name or the path of another one may be that file edited.
+
+Without any of these, it must have nearly the same words.
+"""
+
+MOST_PAIRS: Final = 1_000
+"""If more pairs of new and missing files would have to be compared, kb compares none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +49,13 @@ class Claims:
     Args:
         rows: the files that kb knows.
         is_note: returns whether a file names a note of this database that it may belong to.
-        is_like: returns whether a file with this text may be an edited file of a note.
+        likeness: returns the share of the words that a file with this text has in common with a note.
         search: returns a note without a file that a file at this path, with this content, may belong to.
     """
 
     rows: Iterable[NoteFile]
     is_note: Callable[[Sighting], bool]
-    is_like: Callable[[int, str], bool]
+    likeness: Callable[[int, str], float]
     search: Callable[[Sighting], int | None]
     owners: dict[str, int] = field(default_factory=dict)
     """The note of each file."""
@@ -98,11 +109,7 @@ class Claims:
         texts = {sighting.path: sighting.text for sighting in sightings}
         for sighting in sightings:
             row = by_inode.get(inode_of(sighting.state))
-            if (
-                not row
-                or row.path == sighting.path
-                or (row.path in texts and self.is_like(row.document_id, texts[row.path]))
-            ):
+            if not row or row.path == sighting.path or (row.path in texts and self._is_like(row, texts[row.path])):
                 continue
             if sighting.digest == row.digest:
                 self._own(sighting, row)
@@ -121,8 +128,24 @@ class Claims:
             by_name.setdefault(_name(row.path), []).append(row)
         for sighting in new:
             likely = [by_inode.get(inode_of(sighting.state)), *by_name.get(_name(sighting.path), ())]
-            alike = (row for row in likely if row and self.is_like(row.document_id, sighting.text))
+            alike = (row for row in likely if row and self._is_like(row, sighting.text))
             self._own(sighting, by_folded.get(folded(sighting.path)) or next(alike, None))
+        self._follow_likeness(
+            [sighting for sighting in new if sighting.path not in self.owners],
+            [row for row in missing if row.document_id not in self.owned],
+        )
+
+    def _follow_likeness(self, new: list[Sighting], missing: list[NoteFile]) -> None:
+        """Assign new files that have nearly the content of a missing one, the most alike first."""
+        if len(new) * len(missing) > MOST_PAIRS:
+            return
+        pairs = [(self.likeness(row.document_id, sighting.text), sighting, row) for sighting in new for row in missing]
+        for likeness, sighting, row in sorted(pairs, key=lambda pair: -pair[0]):
+            if likeness > NEARLY_SAME:
+                self._own(sighting, row)
+
+    def _is_like(self, row: NoteFile, text: str) -> bool:
+        return self.likeness(row.document_id, text) > LIKE
 
     def _own(self, sighting: Sighting, row: NoteFile | None) -> None:
         self._take(sighting, row.document_id if row else None)
@@ -134,10 +157,10 @@ class Claims:
         self.owned.add(document_id)
 
 
-def is_like(one: str, other: str) -> bool:
-    """Return whether two texts have half of their words in common."""
+def likeness(one: str, other: str) -> float:
+    """Return the share of the words that two texts have in common, from 0 to 1."""
     words, others = Counter(WORD.findall(one)), Counter(WORD.findall(other))
-    return 4 * (words & others).total() > words.total() + others.total() or one == other
+    return 2 * (words & others).total() / (words.total() + others.total()) if words and others else float(one == other)
 
 
 def _name(path: str) -> str:

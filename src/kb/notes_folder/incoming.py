@@ -24,7 +24,7 @@ from kb.folders.disk_view import DiskView
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.draft import first_line
 from kb.notes_folder import disk
-from kb.notes_folder.claims import Claims, Sighting, is_like
+from kb.notes_folder.claims import LIKE, Claims, Sighting, likeness
 from kb.notes_folder.disk import FoundFile
 from kb.notes_folder.file_text import Claim, FileContent, claim, fields_beside, parsed, rendered
 from kb.notes_folder.lost_notes import LostNotes
@@ -209,16 +209,16 @@ class Incoming:
                 if named.created:
                     return document.created_at == named.created
                 text = text_of(tx, named.document_id)
-                return row is not None or is_like(text, parsed(sighting.text, fields_beside(text)).text)
+                return row is not None or likeness(text, parsed(sighting.text, fields_beside(text)).text) > LIKE
 
-            def may_be(document_id: int, written: str) -> bool:
+            def likeness_to(document_id: int, written: str) -> float:
                 base = base_of(tx, self._rows[document_id]) or FileContent(text_of(tx, document_id), fields=None)
-                return is_like(base.text, parsed(written, base.own).text)
+                return likeness(base.text, parsed(written, base.own).text)
 
             purged = {id_ for id_ in tx.note_files.gone() if note_of(tx, id_) is None}
             present = {id_ for id_, row in self._rows.items() if row.path in look.scan.files}
             rows = [row for id_, row in self._rows.items() if id_ not in purged]
-            claims = Claims(rows, is_note, may_be, LostNotes(tx, present).search)
+            claims = Claims(rows, is_note, likeness_to, LostNotes(tx, present).search)
             looked_at = {sighting.path for sighting in sightings}
             claims.keep(path for path in (*look.scan.files, *look.scan.unreadable) if path not in looked_at)
             claims.assign(sightings)

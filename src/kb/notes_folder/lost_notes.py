@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Final
 
 from kb.api.fields import NOTE
-from kb.notes_folder.claims import Sighting, is_like
+from kb.notes_folder.claims import LIKE, Sighting, likeness
 from kb.notes_folder.file_text import BLOCK, fields_beside, parsed
 from kb.notes_folder.parts import FILE, text_of
 from kb.notes_folder.paths import NUMBER, folded, is_name_of, path_of
@@ -93,7 +93,7 @@ class LostNotes:
 
 def _may_be(text: str, sighting: Sighting) -> bool:
     """Return whether a file with the fields of kb may be the one of a note."""
-    return is_like(text, parsed(sighting.text, fields_beside(text)).text)
+    return likeness(text, parsed(sighting.text, fields_beside(text)).text) > LIKE
 
 
 def _hash(text: str) -> str:
