@@ -16,8 +16,9 @@ import pytest
 import kb.backup.make as backup_module
 from kb.api.errors import StoreError
 from kb.backup.make import back_up
+from kb.backup.prune import prune
 from kb.backup.restore import restore_backup, verify_backups
-from kb.backup.storage import BackupManifest, age_of_newest, backup_folders, prune
+from kb.backup.storage import BackupManifest, age_of_newest, backup_folders
 from kb.backup.swap import complete_restore
 from kb.backup.verify import verify_data
 from kb.blobs.folder import FolderBlobs

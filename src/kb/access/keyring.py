@@ -20,7 +20,7 @@ from kb import clock
 from kb.api.errors import Invalid, KeyExists, KeyRotated, NotFound, SettingError, StoreUnavailable, Unavailable
 from kb.api.rights import KEY_PREFIX, Limit, Right
 from kb.clock import shown
-from kb.filesystem import sync
+from kb.filesystem import ownership, sync
 from kb.store.protocol import Keys
 from kb.store.rows import NamedKey, now_iso
 
@@ -57,6 +57,8 @@ class KeyFile:
         self._path = path
         try:
             self._keys = {key.name: key for key in _read(path)}
+        except PermissionError as error:
+            raise SettingError(f"{path}, the file of keys, cannot be read.{ownership(path)}") from error
         except (OSError, ValueError, TypeError, KeyError) as error:
             why = f"it lacks {error}" if isinstance(error, KeyError) else error
             raise SettingError(f"{path}, the file of keys, cannot be read: {why}") from None

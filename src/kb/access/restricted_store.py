@@ -597,7 +597,7 @@ def fitted(job: rows.NewJob, limit: Limit | None) -> rows.NewJob:
     is_tagged = not limit.tags or is_in_any(job.tags, limit.tags)
     tags = job.tags if is_tagged else (*job.tags, limit.tags[0])
     if not limit.admits(tags, job.source_path):
-        raise Forbidden(f"source_path: this key is limited to {described(limit)}. Choose a path in this folder.")
+        raise _outside(limit)
     return replace(job, tags=tags, limit=limit)
 
 
@@ -608,7 +608,14 @@ def path_refusal(source_path: str, limit: Limit | None) -> Forbidden:
             "source_path: this key is limited to tags, so it can only use paths of documents within its limit. "
             "A key limited to a folder can use all paths in it."
         )
+    if limit and not limit.may_take(source_path):
+        return _outside(limit)
     return Forbidden(f"This key may not write to {source_path}.")
+
+
+def _outside(limit: Limit) -> Forbidden:
+    """Return the error for a path outside of a limit: the same whether or not a document has it."""
+    return Forbidden(f"source_path: this key is limited to {described(limit)}. Choose a path in this folder.")
 
 
 def described(limit: Limit | None) -> str:

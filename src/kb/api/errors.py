@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import errno
 import inspect
+import math
 from collections.abc import Iterator
 from typing import Final, Self
 
 REMEDY: Final = "Mount it writable or repair it ('mount' and the kernel's log show the fault)"
 """What to do if a disk cannot be written."""
+
+
+LONGEST_RETRY: Final = 30
 
 
 class KbError(Exception):
@@ -211,6 +215,16 @@ class Overloaded(KbError, status=503, code="overloaded"):
 
 class Busy(KbError, status=503, code="busy"):
     """Too many searches are running or waiting (KB_MAX_SEARCHES). Try again in a second."""
+
+    retry_after = 1
+    """The seconds to wait before the next attempt."""
+
+    @classmethod
+    def after(cls, seconds: float, detail: str | None = None) -> Self:
+        """Return the error for a request that would have to wait this long."""
+        error = cls(detail)
+        error.retry_after = max(1, min(math.ceil(seconds), LONGEST_RETRY))
+        return error
 
 
 class DiskFull(KbError, status=507, code="disk-full"):

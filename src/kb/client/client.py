@@ -31,6 +31,9 @@ LONG_SECONDS: Final = 900
 WAIT_SECONDS: Final = 30
 """The time that one request waits for a job: less than proxies keep a silent connection."""
 
+READY_SECONDS: Final = 2
+"""The time in which an engine that is ready says so."""
+
 PAUSE_SECONDS: Final = 0.2
 """The pause between two such requests, because an engine may not let them wait (KB_MAX_WAIT_SECONDS=0)."""
 
@@ -112,6 +115,14 @@ class EngineClient:
         self._headers.pop(OPERATION, None)
         if key:
             self._headers[OPERATION] = key
+
+    async def is_ready(self) -> bool:
+        """Return whether the engine answers. A proxy may hide its probe; then any answer counts."""
+        try:
+            response = await self._transport.ask(Outgoing("GET", "/readyz", self._headers), READY_SECONDS)
+        except OSError:
+            return False
+        return response.status < HTTPStatus.INTERNAL_SERVER_ERROR
 
     async def search(self, **request: object) -> JSON:
         """POST /search with the fields of `models.SearchRequest`."""

@@ -21,7 +21,7 @@ from kb.api.limits import larger_than
 from kb.api.stream_safe import composed
 from kb.filesystem import exchange, move_to_free, open_regular, sync, sync_descriptor
 from kb.folders.temporary_files import is_leftover
-from kb.notes_folder.paths import SUFFIXES, conflict_paths, is_conflict
+from kb.notes_folder.paths import MOST_FOLDERS, SUFFIXES, conflict_paths, is_conflict
 
 NOT_UNICODE: Final = re.compile("[\ud800-\udfff]")
 PART: Final = ".kb-part-"
@@ -70,18 +70,27 @@ def scan(root: Path, known: Collection[str]) -> Scan:
     Hidden files and folders, links, and leftovers of other programs are skipped.
     """
     found = Scan()
-    _scan(str(root), "", known, found)
+    folders = [(str(root), "")]
+    while folders:
+        folder, prefix = folders.pop()
+        if prefix.count("/") > MOST_FOLDERS:
+            found.unreadable.append(prefix.rstrip("/"))
+            found.problems[prefix.rstrip("/")] = f"kb looks into at most {MOST_FOLDERS} folders within each other."
+        else:
+            folders += reversed(_scan(folder, prefix, known, found))
     return found
 
 
-def _scan(folder: str, prefix: str, known: Collection[str], found: Scan) -> None:
+def _scan(folder: str, prefix: str, known: Collection[str], found: Scan) -> list[tuple[str, str]]:
+    """Add the files of a folder to `found`; return the folders in it with their prefixes."""
     try:
         with os.scandir(folder) as entries:
             ordered = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
         found.unreadable.append(prefix.rstrip("/") or ".")
         found.problems[prefix.rstrip("/") or "."] = error.strerror or str(error)
-        return
+        return []
+    folders = []
     for entry in ordered:
         path = composed(prefix + entry.name)
         is_folder = entry.is_dir(follow_symlinks=False)
@@ -92,9 +101,10 @@ def _scan(folder: str, prefix: str, known: Collection[str], found: Scan) -> None
         if entry.name.startswith(".") or (is_leftover(entry.name, is_folder=is_folder) and path not in known):
             continue
         if is_folder:
-            _scan(entry.path, f"{path}/", known, found)
+            folders.append((entry.path, f"{path}/"))
         elif entry.name.casefold().endswith(SUFFIXES):
             _take(entry, path, known, found)
+    return folders
 
 
 def _take(entry: os.DirEntry[str], path: str, known: Collection[str], found: Scan) -> None:
@@ -305,6 +315,6 @@ def _rescue(path: Path, part: Path) -> None:
 
 
 def _digest_at(path: Path) -> str:
-    with suppress(OSError):
-        return digest_of(path.read_bytes())
+    with suppress(OSError), open_regular(path) as file:
+        return digest_of(file.read())
     return ""

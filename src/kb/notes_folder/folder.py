@@ -16,6 +16,7 @@ from kb.api.errors import NotesFolderElsewhere, SettingError, Stopped
 from kb.api.fields import NotesFolderAction
 from kb.api.folder_models import NotesFolderProblem, NotesFolderStatus
 from kb.clock import shown, uptime
+from kb.filesystem import open_regular
 from kb.folders.deletions import remembered
 from kb.folders.disk_view import describe_mounts
 from kb.folders.watching import watch
@@ -83,6 +84,7 @@ class NotesFolder(BackgroundThread):
         self._is_due, self._due_at, self._looked = True, 0.0, 0.0
         self._look: Look | None = None
         self._stopped: str | None = None
+        self._fault: str | None = None
         self._seen_at: str | None = None
         self._files = 0
 
@@ -153,6 +155,7 @@ class NotesFolder(BackgroundThread):
             self._take(is_sure=confirmed == "delete")
         look = self._look or Look(disk.Scan())
         self._is_due = self._outgoing.write(look.named, look.problems) or self._is_due
+        self._fault = None
 
     def _take(self, *, is_sure: bool) -> None:
         began = time.monotonic()
@@ -234,7 +237,11 @@ class NotesFolder(BackgroundThread):
         digests = {row.digest for row in rows.values()}
         for name in disk.scan(self._root, ()).parts:
             part = Path(name)
-            content = part.read_bytes()
+            try:
+                with open_regular(part) as file:
+                    content = file.read()
+            except FileNotFoundError:  # a pipe or a link, which kb never writes
+                continue
             is_kept = disk.digest_of(content) in digests or disk.has_twin(part, content)
             if not content or is_kept or self._is_known(content):
                 part.unlink()
@@ -272,8 +279,13 @@ class NotesFolder(BackgroundThread):
                 asyncio.run(self._follow())
             except Stopped:
                 return
-            except Exception:
-                logger.exception("the notes folder %s could not be kept in step; kb will retry", self._root)
+            except Exception as error:
+                reason = f"{type(error).__name__}: {error}"
+                if reason != self._fault:  # once: a traceback every few seconds would fill the disk
+                    logger.exception("the notes folder %s could not be kept in step; kb will retry", self._root)
+                self._fault = reason
+                with self._lock:
+                    self._stopped = f"{reason}. The log has more."
             self._stopping.wait(RETRY_SECONDS)
 
     async def _follow(self) -> None:

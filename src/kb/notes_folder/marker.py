@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
-from kb.filesystem import sync
+from kb.filesystem import open_regular, sync_descriptor
 
 NAME: Final = ".kb-folder"
+LONGEST: Final = 4096
+"""The number of bytes of a mark that are read."""
 
 
 def sessions(root: Path) -> list[str] | None:
@@ -21,7 +24,8 @@ def sessions(root: Path) -> list[str] | None:
         OSError: the mark cannot be read.
     """
     try:
-        return (root / NAME).read_text("utf-8", errors="replace").split()
+        with open_regular(root / NAME) as file:
+            return file.read(LONGEST).decode(errors="replace").split()
     except FileNotFoundError:
         return None
 
@@ -32,7 +36,13 @@ def write(root: Path, *named: str) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    part = root / f"{NAME}.part"
-    part.write_text("\n".join(filter(None, named)) + "\n", "utf-8")
-    sync(part)
-    part.replace(root / NAME)
+    content = "\n".join(filter(None, named)) + "\n"
+    part = root / f"{NAME}.{uuid4().hex}.part"  # nobody can put a link there
+    try:
+        with part.open("x", encoding="utf-8") as file:
+            file.write(content)
+            file.flush()
+            sync_descriptor(file.fileno())
+        part.replace(root / NAME)
+    finally:
+        part.unlink(missing_ok=True)

@@ -15,6 +15,10 @@ MOST_PAIRS: Final = 5_000_000
 """Texts that repeat lines, such as empty ones, more often are not merged: each pair of equal lines takes time."""
 
 
+MOST_STEPS: Final = 20_000_000
+"""Texts are not merged if their changed lines times their pairs or lines are more: the time grows with that."""
+
+
 class Change(NamedTuple):
     """The lines from `start` to `end`, excluding `end`, are replaced by others."""
 
@@ -33,7 +37,7 @@ def merged(base: str, mine: str, theirs: str) -> str | None:
     if max(len(lines), mine.count("\n"), theirs.count("\n")) > MOST_LINES:
         return None
     sides = [_Difference.between(lines, text.splitlines(keepends=True)) for text in (mine, theirs)]
-    if any(side.pairs > MOST_PAIRS for side in sides):
+    if any(side.pairs > MOST_PAIRS or side.steps > MOST_STEPS for side in sides):
         return None
     changes = sorted({change for side in sides for change in side.changes()})
     if any(later.start <= earlier.end for earlier, later in pairwise(changes)):
@@ -64,6 +68,13 @@ class _Difference(NamedTuple):
         """The number of pairs of equal lines."""
         before, after = Counter(self.before), Counter(self.after)
         return sum(count * after[line] for line, count in before.items())
+
+    @property
+    def steps(self) -> int:
+        """The number of changed lines, times the pairs of equal lines or all lines."""
+        before, after = Counter(self.before), Counter(self.after)
+        changed = (before - after).total() + (after - before).total()
+        return changed * max(self.pairs, len(self.before), len(self.after))
 
     def changes(self) -> Iterator[Change]:
         matcher = SequenceMatcher(None, self.before, self.after, autojunk=False)

@@ -17,6 +17,9 @@ SUFFIXES: Final = (".md", ".markdown")
 """Files of other types in the folder are not notes."""
 
 ADDRESS: Final = re.compile(r"(?i)([a-z][a-z0-9+.-]+)://")
+MOST_FOLDERS: Final = 50
+"""The depth of folders; a note with a deeper path is in the last of these folders."""
+
 WINDOWS_NAMES: Final = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 SLUG_CHARACTERS: Final = 80
 
@@ -69,6 +72,7 @@ def path_from(source_path: str) -> str:
     """Return the path of the file for a `source_path`, which may be an address, or of another operating system."""
     parts = ADDRESS.sub(r"\1/", composed(source_path).replace("\\", "/")).split("/")
     *folders, name = [_safe(part) for part in parts if part not in ("", ".", "..")] or ["note"]
+    folders = folders[:MOST_FOLDERS]
     if not name.casefold().endswith(SUFFIXES):
         name = f"{_safe(name[:200])}.md"
     return "/".join([*folders, name])
