@@ -15,7 +15,7 @@ from kb.backup.make import back_up
 from kb.backup.record import BackupRecord
 from kb.backup.restore import restore_backup, verify_backups
 from kb.backup.storage import OpenBackup, backup_folders, object_name
-from kb.repair.doctor import check_data, is_well
+from kb.repair.doctor import advice, check_data, is_well
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from tests.store.test_backup import Data
 from tests.support.blobs import kept_at
@@ -194,18 +194,16 @@ def test_a_backup_with_a_damaged_manifest_does_not_count_as_one_of_the_kept(data
     assert OpenBackup(first).manifest
 
 
-def test_the_doctor_says_whether_there_are_backups(data, backups, tmp_path):
-    for database in (data.settings,):
-        findings = check_data(database)
-        [said] = findings["newest backup"][0]
-        assert said.startswith("no backup is configured")
-        assert is_well(findings)
+def test_the_doctor_says_whether_there_are_backups(data, backups):
+    assert advice(data.settings)["newest backup"].startswith("no backup is configured")
+    assert is_well(check_data(data.settings))
     with_backups = data.settings.model_copy(update={"backup_dir": backups})
     findings = check_data(with_backups)
     assert "has no backup from the last 48 hours" in findings["newest backup"][0][0]
     assert not is_well(findings)
     back_up(with_backups, backups, keep=7)
     assert check_data(with_backups)["newest backup"][0] == []
+    assert "newest backup" not in advice(with_backups)
 
 
 def test_the_record_knows_the_newest_backup_that_can_be_restored(data, backups):

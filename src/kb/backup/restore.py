@@ -243,7 +243,7 @@ def _unpack(backup: OpenBackup, name: str, digest: str, target: Path) -> str | N
     try:
         file = backup.open(name)
     except OSError as error:
-        return error.strerror or "it is not a file"
+        return error.strerror or str(error)
     with file:
         check_room(file, target)
         try:

@@ -33,9 +33,9 @@ class BackupSchedule(BackgroundThread):
         record: receives the results.
     """
 
-    def __init__(self, settings: Settings, folder: Path, record: BackupRecord) -> None:
+    def __init__(self, settings: Settings, folder: Path, record: BackupRecord | None = None) -> None:
         super().__init__("kb-backup")
-        self._record = record
+        self._record = record or BackupRecord()
         self._settings = settings
         self._folder = folder
 

@@ -49,6 +49,9 @@ MOST_SHORT_PASSAGES = 10_000
 BYTES_PER_PASSAGE = 64
 """A file may have this number of passages, and one more for each of so many bytes: each takes the model's time."""
 
+SHORT_TEXT = 64
+"""The length in characters of a text that may repeat so often that the model must not read it each time."""
+
 SLICE = 64
 """The number of chunks embedded at a time."""
 
@@ -214,13 +217,13 @@ def embed_slices(
     for start in range(0, len(inputs), SLICE):
         checkpoint()
         texts = inputs[start : start + SLICE]
+        if max(map(len, texts)) > SHORT_TEXT:
+            yield embedder.embed_passages(texts)
+            continue
         new = [text for text in dict.fromkeys(texts) if text not in known]
-        vectors = embedder.embed_passages(new) if new else NO_VECTORS
-        known |= zip(new, vectors, strict=True)
-        yield vectors if len(new) == len(texts) else np.stack([known[text] for text in texts])
-        known = {
-            text: known[text] for text in texts
-        }  # texts that repeat, as in empty entries, mostly follow each other
+        known |= zip(new, embedder.embed_passages(new) if new else NO_VECTORS, strict=True)
+        yield np.stack([known[text] for text in texts])
+        known = {text: known[text] for text in texts}  # empty entries mostly follow each other
 
 
 def embedded_contents(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) -> list[Content]:

@@ -19,7 +19,7 @@ from kb.api.errors import KbError, StartError
 from kb.backup.make import back_up
 from kb.backup.restore import verify_backups
 from kb.parser.drop_privileges import end_with, forbid_inspection
-from kb.repair.doctor import Findings, check_data, repair_files
+from kb.repair.doctor import RESTORE, Findings, advice, check_data, repair_files
 from kb.settings import Settings
 from kb.store.sqlite.verify import Remedy
 
@@ -105,7 +105,9 @@ def first_faults(faults: list[str]) -> list[str]:
 
 
 def check(settings: Settings, step: Step) -> dict[str, Any]:
-    return {"findings": findings(check_data(settings, lambda name: step(f"checking {name}")))}
+    found = check_data(settings, lambda name: step(f"checking {name}"))
+    noted = {} if list(found) == [RESTORE] else advice(settings)
+    return {"findings": findings(found | {name: ([text], Remedy.NOTICE) for name, text in noted.items()})}
 
 
 def repair(settings: Settings, step: Step) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from kb.api.errors import ModelError
+from kb.api.status_models import Attention
 from kb.attention import Facts, attention, free_space
 from kb.backup.record import BackupRecord
 from kb.backup.swap import RestoreFolders, complete_restore
@@ -110,13 +111,23 @@ def _checks_of_place(database: Verification, settings: Settings) -> Sequence[Che
 
 def _attention(database: Verification, settings: Settings) -> Iterator[Check]:
     """Yield what `kb.attention` decides about the place, as checks."""
-    facts = Facts(backups=BackupRecord().facts(settings), free=free_space(settings), queue_age=database.queue_age())
-    found = attention(facts)
-    for name in ("disk space", "newest backup", "queue"):
-        items = [item for item in found if item.name == name]
-        is_urgent = any(item.is_urgent for item in items)
-        lines = [f"{item.says}; {item.remedy}" for item in items]
-        yield Check(name, partial(iter, lines), Remedy.OPERATOR if is_urgent else Remedy.NOTICE)
+    urgent = [item for item in found_attention(database, settings) if item.is_urgent]
+    for name in ("disk space", "newest backup"):
+        lines = [f"{item.says}; {item.remedy}" for item in urgent if item.name == name]
+        yield Check(name, partial(iter, lines), Remedy.OPERATOR)
+
+
+def found_attention(database: Verification, settings: Settings) -> list[Attention]:
+    """Return what needs attention, as far as that shows without the engine."""
+    backups, free = BackupRecord().facts(settings), free_space(settings)
+    return attention(Facts(backups=backups, free=free, queue_age=database.queue_age()))
+
+
+def advice(settings: Settings) -> dict[str, str]:
+    """Return what is not urgent, but not well either, by the name of a check or a name of its own."""
+    with closing(open_data(settings)) as database:
+        items = found_attention(database, settings)
+    return {item.name: f"{item.says}; {item.remedy}" for item in items if not item.is_urgent}
 
 
 def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> Iterator[str]:
