@@ -17,7 +17,7 @@ REMEDY: Final = "Mount it writable or repair it ('mount' and the kernel's log sh
 """What to do if a disk cannot be written."""
 
 
-LONGEST_RETRY: Final = 30
+LONGEST_RETRY: Final = 60
 
 
 class KbError(Exception):
@@ -168,6 +168,24 @@ class TooManyGuesses(KbError, status=429, code="too-many-guesses"):
     """This address sent too many wrong keys. Wait, then send the right one."""
 
 
+class Later(KbError):
+    """A request that may be repeated later."""
+
+    retry_after = 1
+    """The seconds to wait before the next attempt."""
+
+    @classmethod
+    def after(cls, seconds: float, detail: str | None = None) -> Self:
+        """Return the error for a request that would have to wait this long."""
+        error = cls(detail)
+        error.retry_after = max(1, min(math.ceil(seconds), LONGEST_RETRY))
+        return error
+
+
+class TooManyCalls(Later, status=429, code="too-many-calls"):
+    """This key has used its requests of this minute. Wait, or ask for a key with more."""
+
+
 class HeadTooLarge(KbError, status=431, code="head-too-large"):
     """The URL and headers of the request are larger than the server accepts."""
 
@@ -213,18 +231,8 @@ class Overloaded(KbError, status=503, code="overloaded"):
         return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
-class Busy(KbError, status=503, code="busy"):
+class Busy(Later, status=503, code="busy"):
     """Too many searches are running or waiting (KB_MAX_SEARCHES). Try again in a second."""
-
-    retry_after = 1
-    """The seconds to wait before the next attempt."""
-
-    @classmethod
-    def after(cls, seconds: float, detail: str | None = None) -> Self:
-        """Return the error for a request that would have to wait this long."""
-        error = cls(detail)
-        error.retry_after = max(1, min(math.ceil(seconds), LONGEST_RETRY))
-        return error
 
 
 class DiskFull(KbError, status=507, code="disk-full"):

@@ -20,6 +20,7 @@ from kb.api.errors import (
     DiskFull,
     FilesUnavailable,
     KbError,
+    Later,
     ModelChanged,
     NoConnection,
     Overloaded,
@@ -53,7 +54,7 @@ RETRY_SECONDS: dict[type[KbError], int] = {
 
 
 def problem(error: KbError, headers: Mapping[str, str] | None = None) -> ProblemResponse:
-    seconds = error.retry_after if isinstance(error, Busy) else RETRY_SECONDS.get(type(error))
+    seconds = error.retry_after if isinstance(error, Later) else RETRY_SECONDS.get(type(error))
     retry = {"Retry-After": str(seconds)} if seconds else {}
     return ProblemResponse(problem_body(error), status_code=error.status, headers={**retry, **(headers or {})})
 

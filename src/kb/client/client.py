@@ -385,9 +385,19 @@ class EngineClient:
     async def keys(self) -> JSON:
         return await self._call("GET", "keys")
 
-    async def make_key(self, name: str, *, right: str, tags: Sequence[str] = (), path: str | None = None) -> JSON:
+    async def make_key(
+        self,
+        name: str,
+        *,
+        right: str,
+        tags: Sequence[str] = (),
+        path: str | None = None,
+        expires_at: str | None = None,
+        per_minute: int | None = None,
+    ) -> JSON:
         """POST /keys; the answer's `key` is the new key."""
-        body = _given(name=name, right=right, path=path) | {"tags": list(tags)}
+        given = _given(name=name, right=right, path=path, expires_at=expires_at, per_minute=per_minute)
+        body = given | {"tags": list(tags)}
         return await self._call("POST", "keys", json=body, repeatable=False)
 
     async def rotate_key(self, name: str, *, grace_minutes: int = 0) -> JSON:
