@@ -9,6 +9,9 @@ from typing import Final
 MARKS: Final = ({"kb.lock", "clock.json"}, {"kb.db", "manifest.json"}, {"kb-export.json"})
 """The names that a data folder, a backup and an export have."""
 
+OWN_FOLDERS: Final = {"files", "staging", "databases", "models", "compiled", "objects"}
+"""The folders in them with files of kb; people may keep other folders there."""
+
 NOTES_MARK: Final = ".kb-folder"
 """The mark of a notes folder, as in `kb.notes_folder.marker`. The engine watches its files, so no sync adds them."""
 
@@ -22,3 +25,10 @@ def is_in_own_data(path: Path, within: Path) -> bool:
     """Return whether a path is in a folder of kb, which is in the folder `within` or the same."""
     inside = [folder for folder in path.parents if folder == within or within in folder.parents]
     return any(all((folder / name).exists() for name in mark) for folder in inside for mark in MARKS)
+
+
+def is_among_own_files(folder: Path) -> bool:
+    """Return whether a folder is one of kb's own files, such as the originals in a data folder."""
+    whole = folder.resolve()
+    own = [path.parent for path in (whole, *whole.parents) if path.name in OWN_FOLDERS]
+    return any(all((data / name).exists() for name in mark) for data in own for mark in MARKS)
