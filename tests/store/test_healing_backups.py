@@ -221,3 +221,11 @@ def test_the_record_knows_the_newest_backup_that_can_be_restored(data, backups):
     assert (record.facts(settings).failure, record.facts(settings).failures) == ("no space", 1)
     shutil.rmtree(backups)
     assert record.facts(settings).good_at == 0
+
+
+@pytest.mark.parametrize("place", ["files", "files/b", "staging/b.tar"])
+def test_a_backup_is_not_written_among_the_files_of_kb(data, place):
+    before = sorted(data.settings.data_dir.rglob("*"))
+    with pytest.raises(StoreError, match="keeps its own files"):
+        back_up(data.settings, data.settings.data_dir / place, keep=7)
+    assert sorted(data.settings.data_dir.rglob("*")) == before

@@ -96,6 +96,7 @@ def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[]
         StoreError: the database is unreadable or damaged, or the backup cannot be written. Nothing is left of it.
     """
     finish_restore(settings)
+    refuse_own_files(settings, target)
     path = settings.database_path
     try:
         with (
@@ -205,6 +206,18 @@ class Copier:
             self._damaged.add(path)
         self.added += 1
         return digest
+
+
+def refuse_own_files(settings: Settings, target: Path) -> None:
+    """Refuse a folder among the files of kb, which removes what it does not know there.
+
+    Raises:
+        StoreError: the target is in one of them.
+    """
+    whole = target.resolve()
+    for own in (settings.files_dir, settings.staging_dir):
+        if whole.is_relative_to(own.resolve()):
+            raise StoreError(f"kb keeps its own files in {own}. Name a folder apart from it for backups.")
 
 
 def refuse_occupied(folder: Path) -> None:
