@@ -23,7 +23,7 @@ BoxOf = Callable[[int], TextBox | None]
 
 _TEXT_LINE: Final = re.compile(r"[^\r\n]+")
 _SAMPLE, _WIDE = 12, 4
-"""The number of lines to examine first, and how many of these may lack a gap, for each that has one."""
+"""The number of lines to examine first, and how many of them there may be per line with a gap."""
 
 _WORD: Final = re.compile(rf"[^\s{BREAK}]+{BREAK}?")
 _DIGIT: Final = re.compile(r"\d")
