@@ -30,8 +30,8 @@ MONTH: Final = 7
 """Lengths of the year and of the year with month at the start of a date."""
 
 
-def facets(asked: SearchForm, results: Sequence[Row]) -> Row:
-    """Return the active filters, the most useful others for one line, and all of them in groups."""
+def facets(asked: SearchForm, results: Sequence[Row], operators: Sequence[Row] = ()) -> Row:
+    """Return the active filters and operators, the most useful others for one line, and all of them in groups."""
     groups = {
         "type": list(_values("type", asked, asked.doc_type, [result["doc_type"] for result in results])),
         "tag": list(_tags(asked, results)),
@@ -42,7 +42,7 @@ def facets(asked: SearchForm, results: Sequence[Row]) -> Row:
     groups = {kind: [chip for chip in chips if chip["count"] < len(results)] for kind, chips in groups.items()}
     line = [_most_useful(groups[kind], len(results), most) for kind, most in IN_LINE.items()]
     return {
-        "active": list(_active(asked)),
+        "active": [*_active(asked), *(_typed(asked, operator) for operator in operators)],
         "line": [chips for chips in line if chips],
         "has_more_tags": len(groups["tag"]) > IN_LINE["tag"],
         "groups": [
@@ -76,6 +76,15 @@ def _active(asked: SearchForm) -> Iterator[Row]:
         ("time", _period(asked.after, asked.before), {"after": None, "before": None}),
     ]
     return (_chip(kind, label, None, asked.with_(**without)) for kind, label, without in chips if label)
+
+
+def _typed(asked: SearchForm, operator: Row) -> Row:
+    """Return a chip for an operator of the query, which removes it."""
+    kind, value = operator["operator"], operator["value"]
+    said = {"path": f"in {value}", "after": f"from {value}", "before": f"before {value}"}.get(kind) or value
+    chip = kind if kind in ("tag", "type") and not operator["excluded"] else "typed"
+    label = f"without {said.removeprefix('in ')}" if operator["excluded"] else said
+    return _chip(chip, label, None, asked.with_(q=asked.without([operator["typed"]])))
 
 
 def _most_useful(chips: Sequence[Row], total: int, most: int) -> list[Row]:

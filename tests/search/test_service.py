@@ -932,3 +932,10 @@ def test_the_words_of_a_text_are_cut_in_one_call(language, text):
     written, _ = aligned(text)
     each = [*variants_in(written), *stems_in(written, language)]
     assert [stem for _, _, stem in found] == [stem for variant in each for stem in counted.tokens(variant.text)]
+
+
+def test_without_vectors_half_of_the_words_are_enough_for_an_answer(filled):
+    _, service, add = filled
+    add({"a.md": ("Ferry", "The ferry leaves at six."), "b.md": ("Soup", "The soup needs salt.")})
+    assert service.search(Query.parse("ferry zeppelin airship mast", Filter(), vectors=False), 5).weak
+    assert not service.search(Query.parse("ferry leaves", Filter(), vectors=False), 5).weak

@@ -522,10 +522,34 @@ def test_a_part_admits_the_paths_that_it_stands_in(store, part, inside, outside)
     add(store, "no path")
     for path in outside:
         add(store, path, source_path=path)
-    where = Filter(source_part=part)
+    where = Filter(source_parts=(part,))
     with store.read() as tx:
         assert [each.id for each in tx.documents.page(where, sort="id", limit=10, cursor=None)] == ids
         assert {each.id for each in tx.documents.page(where, sort="recent", limit=10, cursor=None)} == set(ids)
+
+
+def test_parts_types_and_words_can_be_excluded_and_several_types_admitted(store):
+    here, other, none = (
+        add(store, "a lamp", source_path="/box/a"),
+        add(store, "a draft", source_path="/x/b"),
+        add(store, "quay"),
+    )
+    with store.write() as tx:
+        page = tx.documents.add(content("page", doc_type="pdf"), "/box/c.pdf", ())
+    cases = {
+        Filter(source_parts=("box", "a")): {here},
+        Filter(source_parts_not=("BOX",)): {other, none},
+        Filter(doc_types=("pdf", "docx")): {page},
+        Filter(doc_types_not=("pdf", "docx")): {here, other, none},
+        Filter(doc_types_not=("pdf",), lacking=("draft",), source_parts_not=("%",)): {here, none},
+    }
+    with store.read() as tx:
+        for where, ids in cases.items():
+            for sort in ("id", "date"):
+                page_ids = {each.id for each in tx.documents.page(where, sort=sort, limit=10, cursor=None)}
+                assert page_ids == ids, where
+            assert tx.documents.count(where) == len(ids)
+            assert len(tx.index.select(where).chunk_ids()) == len(ids)
 
 
 def test_an_id_is_found_by_how_it_begins(store):

@@ -595,6 +595,46 @@ def chip(reader, label):
 
 
 @pytest.mark.web
+def test_operators_of_a_query_are_chips_that_take_themselves_away(read, site):
+    reader = read(f"{site.url}/?q=May+%23boat+type:eml+-impeller")
+    assert len(reader.page.find_class("hit-link")) == 1
+    chips = [" ".join(each.text_content().split()) for each in reader.page.find_class("set")]
+    assert chips == ["#boat ×", "Mail ×", "without impeller ×"]
+    reader.click("without impeller")
+    assert reader.answer.url.query == b"q=May+%23boat+type%3Aeml"
+    reader.open(f"{site.url}/?q=tag:spring")
+    assert [link.text_content() for link in reader.page.find_class("hit-link")] == ["Boat"]
+    reader.open(f"{site.url}/?q=boiler+tag:nowhere")
+    reader.click("Search without the filters")
+    assert "Heating" in reader.text
+
+
+@pytest.mark.web
+def test_a_line_follows_the_results_with_all_words(read, site):
+    shown = read(f"{site.url}/?q=boiler").page.get_element_by_id("results").text_content()
+    assert shown.index("Heating") < shown.index("Only close in meaning from here.") < shown.rindex("Why this?")
+
+
+@pytest.mark.web
+def test_a_subject_that_is_probably_not_in_kb_gets_few_results_and_a_link_to_all(read, site):
+    reader = read(f"{site.url}/?q=salary+of+the+president+of+Ruritania+in+May")
+    assert "This is probably not in kb. The closest:" in reader.text
+    assert len(reader.page.find_class("hit-link")) == 3
+    number = int(re.search(r"Show (\d+) more", reader.text)[1])
+    reader.click("more")
+    assert len(reader.page.find_class("hit-link")) == 3 + number
+
+
+@pytest.mark.web
+def test_a_corrected_word_can_be_searched_for_as_typed(read, site):
+    reader = read(f"{site.url}/?q=carburettorr")
+    assert "kb searched for" in reader.text
+    reader.click("Search for exactly what I typed")
+    assert reader.answer.url.query == b"q=%22carburettorr%22"
+    assert "kb searched for" not in reader.text
+
+
+@pytest.mark.web
 def test_a_path_and_dates_that_narrow_a_search_are_chips_that_take_themselves_away(read, site):
     reader = read(f"{site.url}/?q=boat&path=boat/&after=2026-01-01&before=2099-01-01")
     for label in ("in boat/", "from 2026-01-01 before 2099-01-01"):

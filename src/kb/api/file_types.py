@@ -3,6 +3,7 @@
 Other packages add file types through the entry point group `kb.readers`, as kb does with this list.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -97,6 +98,18 @@ FORMATS: Final = (
 OWN_TYPES: Final = tuple(sorted(("note", *(each.doc_type for each in FORMATS))))
 """The types of documents that kb has without other packages. The engine knows all (`kb.formats.installed_types`)."""
 
+CALLED: Final = {suffix.removeprefix("."): each.doc_type for each in FORMATS for suffix in each.suffixes} | {
+    "word": "docx",
+    "doc": "docx",
+    "excel": "xlsx",
+    "powerpoint": "pptx",
+    "ppt": "pptx",
+    "email": "eml",
+    "mail": "eml",
+    "picture": IMAGE,
+}
+"""Other names of a type: the suffixes of its files, and the names of programs."""
+
 MARKED_UP: Final = ("markdown", "text")
 MARKUPS: Final = {
     suffix: f"kb.formats.readers.{reader}"
@@ -111,3 +124,10 @@ MARKUPS: Final = {
     for suffix in suffixes
 }
 """The readers of texts with a syntax of their own, by file name suffix; the types of such texts are `MARKED_UP`."""
+
+
+def type_called(name: str, known: Collection[str]) -> str | None:
+    """Return the known type that a person calls by this name, such as `PDF`, `.md` or `Word`; None if kb knows none."""
+    bare = name.casefold().strip(" .")
+    doc_type = bare if bare in known else CALLED.get(bare)
+    return doc_type if doc_type in known else None

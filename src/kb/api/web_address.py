@@ -1,7 +1,5 @@
 """The identity of a web page: its address without tracking parameters and other parts that do not identify it."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit

@@ -120,7 +120,8 @@ def list_documents(services: ServicesDep, query: Annotated[DocumentsQuery, Query
     """Return a page of documents, without their text."""
     limit = query.limit
     check_tags(tag=query.tag, tag_any=query.tag_any, tag_not=query.tag_not)
-    where = replace(to_filter(query.tag, query), source_part=query.source_part, id_prefix=query.id_prefix)
+    source_parts = tuple(filter(None, [query.source_part]))
+    where = replace(to_filter(query.tag, query), source_parts=source_parts, id_prefix=query.id_prefix)
     with services.store.view() as tx:
         if query.part_of:
             parts = tx.documents.parts(query.part_of) if tx.documents.get(query.part_of) else []

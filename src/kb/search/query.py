@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, takewhile
+from itertools import chain, islice
 from typing import NamedTuple
 
 from kb.api.errors import Invalid
@@ -22,12 +22,13 @@ from kb.index.words.edit_distance import LONGEST
 from kb.index.words.emoji import emojis
 from kb.index.words.function_words import FUNCTION_WORDS, STOP_WORDS
 from kb.index.words.joined_words import joined_word
-from kb.index.words.segmentation import LETTER_MARKS, RUN, TWIN, folded, has_run, is_letter, parts
+from kb.index.words.segmentation import LETTER_MARKS, TWIN, folded, has_run, is_letter, parts
 from kb.index.words.stems import stemmed
 from kb.index.words.unicode_forms import compatible
 from kb.index.words.word_variants import CAMEL, in_words, spellings
 from kb.search import measures, numbers, phone_numbers
 from kb.search.numbers import other_spellings
+from kb.search.operators import PHRASE, exclusions
 from kb.store.rows import Filter
 
 MAX_TERMS = 64
@@ -39,9 +40,7 @@ MAX_PARTS = 8
 MAX_CONDITIONS = 32
 """The maximum number of required phrases in a query, and of excluded ones."""
 
-PHRASE = re.compile(r'(?<!\w)(-?)["“„]([^"“”„]+)["”“](?!\w)')
-MIN_EXCLUDED = 3
-"""The minimum length of an excluded word; a shorter one is more likely an option of a command."""
+EXCLUDED = "excluded words and phrases"
 
 LEAST_PAIRS = 0.25
 """An answer contains more than this share of the letter pairs of a question in a script without spaces."""
@@ -128,6 +127,7 @@ class Query:
         whole: the whole typed text, without marks around it.
         inflected: the words whose stems also match; words in quotes are not among them.
         stems: these stems, in the languages of the database.
+        only_filters: whether nothing is left to search for, so that the newest documents within the filter are meant.
         related: the compounds with its words, and its names in other scripts.
     """
 
@@ -140,13 +140,21 @@ class Query:
     whole: str = ""
     inflected: tuple[str, ...] = ()
     stems: tuple[str, ...] = ()
+    only_filters: bool = False
     related: tuple[str, ...] = ()
 
     @classmethod
     def parse(
-        cls, text: str, where: Filter, *, full_text: bool = True, vectors: bool = True, exact: bool = False
+        cls,
+        text: str,
+        where: Filter,
+        *,
+        full_text: bool = True,
+        vectors: bool = True,
+        exact: bool = False,
+        has_operators: bool = False,
     ) -> Query:
-        """Return the query for the requested legs.
+        """Return the query for the requested legs; with `has_operators`, it may consist of nothing but exclusions.
 
         A document must contain the phrases in quotes, and must not contain `-"some words"`, nor `-word` at the end of
         the query. `begin*` matches every word with this prefix.
@@ -164,11 +172,13 @@ class Query:
             unwanted += excluded
             rest = " ".join(rest.split()[: -len(excluded)])
         if not tokenize(rest):  # nothing but exclusions
+            if has_operators and not emojis(rest):
+                return cls(None, (), replace(where, lacking=conditions(unwanted, EXCLUDED)), only_filters=True)
             phrases, unwanted, rest = [], [], text
         where = replace(
             where,
             holding=conditions(phrases, "phrases in quotes"),
-            lacking=conditions(unwanted, "excluded words and phrases"),
+            lacking=conditions(unwanted, EXCLUDED),
         )
         phrases = [phrase for phrase in phrases if sum(len(parts(word)) for word in tokenize(phrase)) <= MAX_PARTS]
         begun = beginnings(PHRASE.sub(" ", text))[:MAX_TERMS]
@@ -282,31 +292,6 @@ def plain_words(written: Iterable[str]) -> list[str]:
 def is_plain(word: str) -> bool:
     """Whether a word is short enough for the spelling index and carries meaning."""
     return len(word) <= LONGEST and word not in FUNCTION_WORDS and not has_run(word)
-
-
-def exclusions(text: str) -> list[str]:
-    """Return the words that no result may contain: each begins with a dash, and only such words follow it.
-
-    Within a sentence or a command a dash has another meaning, as it does before a name or a stop word.
-    """
-    words = text.split()
-    behind = takewhile(is_exclusion, reversed(words))
-    return [word[1:] for word in behind][::-1]
-
-
-def is_exclusion(word: str) -> bool:
-    """Whether this is a dash followed by a lower-case word of letters that is not a stop word."""
-    letters = word[1:]
-    if RUN.fullmatch(letters):
-        return word.startswith("-")
-    return (
-        word.startswith("-")
-        and len(letters) >= MIN_EXCLUDED
-        and letters == letters.lower()
-        and letters not in STOP_WORDS
-        and all(is_word_character(letter) and not letter.isnumeric() for letter in letters)
-        and letters[0].isalpha()
-    )
 
 
 def beginnings(text: str) -> list[str]:

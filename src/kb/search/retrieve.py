@@ -26,7 +26,7 @@ from kb.search.literal_match import sought as literals
 from kb.search.name_match import BEST, LOOKED_AT, MOST_NAMED, NameMatch, likeness, sought, spelling, with_name
 from kb.search.passages import FoundPassage, in_succession
 from kb.search.query import Query
-from kb.search.weak_results import are_near, are_wordless
+from kb.search.weak_results import are_off_subject
 from kb.store.protocol import Index, Selection
 from kb.store.rows import Hit, Named
 from kb.telemetry.instruments import Instruments
@@ -232,6 +232,10 @@ class Retriever:
         """Return which words of the query these chunks, by ascending id, contain; None if it has no such words."""
         return contained_words(self._query, ids, self._occurrences, self._selection.full_text_scores)
 
+    def _contained_in(self, ids: NDArray[np.int64]) -> ContainedWords | None:
+        """Return the same, counted again only if a chunk is not a candidate of the last ranking."""
+        return (self._contained.among(ids) if self._contained else None) or self._words_in(ids)
+
     def _texts(self, chunk_ids: Sequence[int]) -> list[str]:
         """Return the title, headings and text of each chunk, as written."""
         return [" ".join((passage.title, *passage.heading, passage.text)) for passage in self._index.texts(chunk_ids)]
@@ -302,13 +306,25 @@ class Retriever:
     def _selection(self) -> Selection:
         return self._index.select(self._query.where)
 
+    def mark_exact(self, passages: Sequence[FoundPassage]) -> None:
+        """Mark the passages that contain each word of the query, and the passages of a document with this name."""
+        every = [each for passage in passages for each in (passage, *passage.more)]
+        ids = np.array(sorted(passage.chunk_id for passage in every), np.int64)
+        contained = self._contained_in(ids)
+        holders = set(ids[contained.are_there.all(axis=0)].tolist()) if contained else set()
+        named = {document_id for document_id, match in self._name_matches.items() if match.is_whole}
+        for passage in every:
+            has_words = passage.chunk_id in holders if contained else passage.fts_score is not None
+            passage.exact = has_words or passage.document_id in named
+        for passage in passages:
+            passage.exact |= any(other.exact for other in passage.more)
+
     def is_weak(self, passages: Sequence[FoundPassage]) -> bool:
-        """Whether none of the best passages answers the query well."""
-        if are_near(passages) or any(self._name_matches.get(passage.document_id) for passage in passages):
+        """Whether the subject of the query is probably not in kb."""
+        if not passages or any(self._name_matches.get(passage.document_id) for passage in passages):
             return False
-        ids = np.array(sorted(passage.chunk_id for passage in passages), np.int64)
-        contained = (self._contained.among(ids) if self._contained else None) or self._words_in(ids)
-        return contained is not None and are_wordless(self._query, contained)
+        contained = self._contained_in(np.array(sorted(passage.chunk_id for passage in passages), np.int64))
+        return contained is not None and are_off_subject(self._query, passages, contained)
 
     def without_copies(self, ranking: Ranking, order: Sequence[int], top: int) -> Deduplicated:
         """Return the `top` best candidates, given best first, without copies of a better candidate in another document.

@@ -43,7 +43,8 @@ def unknown_words(tx: Transaction, query: Query) -> dict[str, list[str]]:
     everywhere = tx.index.select(Filter(limit=query.where.limit))  # all that the caller may read
     exact: dict[str, list[str]] = {word: [] for word in _unknown_exact(tx, everywhere, query)}
     unknown = exact | _misspelled(tx, everywhere, query)
-    for word in islice(filter(str.isalnum, unknown), MOST_PARTED):
+    typed = (word for word in unknown if word.isalnum() and word not in query.where.holding)
+    for word in islice([*typed], MOST_PARTED):
         if parts := _parted(word.lower(), everywhere):
             unknown[word] = [parts, *unknown[word]][:NEAREST]
     return unknown

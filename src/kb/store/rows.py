@@ -314,8 +314,9 @@ class Filter:
     """The conditions on documents: all of `tags`, one of `tag_any`, none of `tag_not`, and the other fields.
 
     Each tag also includes the tags below it, unless `tag_exact` is True; the tags of `limit` always do.
-    `created_after` is inclusive, `created_before` exclusive. `source_prefix` is the beginning of the path,
-    `source_part` any part of it, with ASCII case ignored. `name` is the name of the file or the title of the note, with
+    A document has one of `doc_types` and none of `doc_types_not`. `created_after` is inclusive, `created_before`
+    exclusive. `source_prefix` is the beginning of the path; `source_parts` are all in it and `source_parts_not` are
+    not, with ASCII case ignored. `name` is the name of the file or the title of the note, with
     `*` and `?` as wildcards. `id_prefix` is the beginning of the id. `updated_after` compares the time of the last
     change, or else of the creation; `after` and `before` compare the document date, or else the same time. `among`
     lists the ids to choose from. A document contains all the texts in `holding` and none in `lacking`. `limit` is the
@@ -327,12 +328,15 @@ class Filter:
     tag_not: tuple[str, ...] = ()
     tag_exact: bool = False
     doc_type: str | None = None
+    doc_types: tuple[str, ...] = ()
+    doc_types_not: tuple[str, ...] = ()
     lang: str | None = None
     source_path: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
     source_prefix: str | None = None
-    source_part: str | None = None
+    source_parts: tuple[str, ...] = ()
+    source_parts_not: tuple[str, ...] = ()
     name: str | None = None
     id_prefix: str | None = None
     updated_after: datetime | None = None

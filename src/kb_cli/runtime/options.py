@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime, timedelta
 from functools import wraps
@@ -290,12 +290,13 @@ HOW_TO_ADD: Final = "add files with 'kb add FOLDER', or a note with 'kb addnote 
 EMPTY: Final = f"the knowledge base is empty; {HOW_TO_ADD}"
 
 
-def explain_nothing(filters: FilterOptions) -> str:
-    """Return why no document matches the filters; an empty text if kb does not know."""
+def explain_nothing(filters: FilterOptions, operators: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return why no document matches the filters and the operators of a query; an empty text if kb does not know."""
     from kb_cli.runtime.completion import fetch_tags
     from kb_cli.runtime.engine_call import call
 
-    asked_tags = split_tags([*(filters.tags or []), *(filters.any_tag or [])])
+    typed_tags = [each["value"] for each in operators if each["operator"] == "tag" and not each["excluded"]]
+    asked_tags = split_tags([*(filters.tags or []), *(filters.any_tag or []), *typed_tags])
     tags = fetch_tags() if asked_tags else []
     for tag in asked_tags:
         if tag not in tags:
@@ -307,7 +308,7 @@ def explain_nothing(filters: FilterOptions) -> str:
                 f"no document is in the language {filters.lang!r};"
                 f" the languages of your documents are {counted(known) or 'unknown'}"
             )
-    if any(vars(filters).values()):
+    if operators or any(vars(filters).values()):
         return "no document matches these filters"
     return "" if call(lambda client: client.count_documents()) else EMPTY
 

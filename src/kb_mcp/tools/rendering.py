@@ -62,6 +62,8 @@ def search_text(data: JSON) -> str:
             line = head(result, passage, is_mixed=is_mixed, is_described=result["document_id"] in described)
             lines += [f"{mark}{line}", trimmed(shown_text(passage))]
             described.add(result["document_id"])
+        if "below" in result:
+            lines.append(f"{mark} {result['below'].capitalize()}.")
     end = " ".join(filter(None, [rest, pending]))
     return "\n".join([*lines, *([f"{mark} {end}"] if end else [])])
 

@@ -15,7 +15,7 @@ from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
 from kb.api.job_error_phrases import NO_OCR
-from kb.formats.readers.pdf_files import Files, add_attached
+from kb.formats.readers.pdf_annotations import Files, add_attached
 from kb.formats.readers.pdf_page import Page, read_page, tidy
 from kb.formats.text.builder import Heading, TextBuilder
 from kb.formats.text.dates import first_date

@@ -62,8 +62,11 @@ class Conditions(ABC):
         ]
         if where.source_prefix is not None:
             conditions += self.under(where.source_prefix)
-        if where.source_part is not None:
-            conditions.append(self.with_part(where.source_part))
+        conditions += map(self.with_part, where.source_parts)
+        conditions += [(f"({sql}) IS NOT TRUE", part) for sql, part in map(self.with_part, where.source_parts_not)]
+        for test, types in (("IN", where.doc_types), ("NOT IN", where.doc_types_not)):
+            if types:
+                conditions.append((f"doc_type {test} ({', '.join([self.mark] * len(types))})", types))
         if where.name is not None:
             conditions.append(self.called(where.name))
         if where.id_prefix is not None:
