@@ -61,6 +61,13 @@ def test_columns_drawn_row_by_row_are_read_one_after_the_other(x, shift):
     )
 
 
+def test_columns_whose_lines_are_drawn_at_once():
+    rows = enumerate(zip(HERON, BOATS, strict=True))
+    data = drawn_pdf([(LEFT, 700 - 14 * n, f"{left}) -9000 ({right}") for n, (left, right) in rows])
+    text = read(data.replace(b"Tm (", b"Tm [(").replace(b") Tj", b")] TJ"), "a.pdf").text
+    assert order(text, "lower bank", "February. Boats", "stove.")
+
+
 def test_three_columns_and_a_heading_across_them():
     columns = page((40, HERON), (230, BOATS), (420, LIME))
     text = read(

@@ -7,6 +7,7 @@ text that runs on fills its lines, so that the first word of a line had no room 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -16,6 +17,13 @@ from unicodedata import bidirectional, east_asian_width
 
 from kb.formats.readers.pdf_box import TextBox
 from kb.formats.text.hyphens import BREAK
+
+BoxOf = Callable[[int], TextBox | None]
+"""Returns the box of the character at a position; None if it has none, or is rotated."""
+
+_TEXT_LINE: Final = re.compile(r"[^\r\n]+")
+_SAMPLE, _WIDE = 12, 4
+"""The number of lines to examine first, and how many of them there may be per line with a gap."""
 
 _WORD: Final = re.compile(rf"[^\s{BREAK}]+{BREAK}?")
 _DIGIT: Final = re.compile(r"\d")
@@ -60,19 +68,20 @@ class Run:
     first: float
 
 
-def may_have_columns(text: str, boxes: Sequence[TextBox]) -> bool:
+def may_have_columns(text: str, boxes: Sequence[TextBox], box_of: BoxOf) -> bool:
     """Return whether a page has enough words, and texts on the same line as the text before, to be examined."""
-    steps = sum(_gap(one, other) is not None for one, other in pairwise(boxes))
-    return steps >= _FEWEST_ROWS and len(_DIGIT.findall(text)) < _DIGITS * len(text)
+    if len(_DIGIT.findall(text)) >= _DIGITS * len(text):
+        return False
+    if sum(_gap(one, other) is not None for one, other in pairwise(boxes)) >= _FEWEST_ROWS:
+        return True
+    lines = list(_TEXT_LINE.finditer(text))  # a program may draw both columns of a line at once
+    sample = lines[:: max(1, len(lines) // _SAMPLE)]
+    wide = sum(len(list(_runs(text, box_of, *line.span()))) > 1 for line in sample)
+    return len(lines) >= _FEWEST_ROWS and _WIDE * wide >= len(sample)
 
 
-def in_columns(text: str, box_of: Callable[[int], TextBox | None]) -> list[range]:
-    """Return the parts of a page's text in reading order; one part if the order stays the same.
-
-    Args:
-        text: the text as PDFium returns it, with its line ends.
-        box_of: returns the box of the character at a position; None if it has none, or is rotated.
-    """
+def in_columns(text: str, box_of: BoxOf) -> list[range]:
+    """Return the parts of a page's text, as PDFium returns it, in reading order; one if the order stays the same."""
     runs = list(_runs(text, box_of))
     ordered = list(_ordered(runs, text))
     if ordered == runs:
@@ -87,9 +96,9 @@ def in_columns(text: str, box_of: Callable[[int], TextBox | None]) -> list[range
     return parts
 
 
-def _runs(text: str, box_of: Callable[[int], TextBox | None]) -> Iterator[Run]:
+def _runs(text: str, box_of: BoxOf, start: int = 0, end: int = sys.maxsize) -> Iterator[Run]:
     run: Run | None = None
-    for word in _WORD.finditer(text):
+    for word in _WORD.finditer(text, start, end):
         first, last = box_of(word.start()), box_of(word.end() - 1 - word[0].endswith(BREAK))
         box = first.around(last) if first and last else first or last
         if run and (box is None or _goes_on(run, word, box, text)):

@@ -125,7 +125,8 @@ def _in_lines(text: pypdfium2.PdfTextPage, written: str, rects: Sequence[TextBox
     """Return the text of a page in reading order, without the line ends that PDFium sees around superscripts."""
     if _ASTRAL.search(written):
         return written
-    parts = in_columns(written, partial(_box_at, text)) if may_have_columns(written, rects) else [range(len(written))]
+    box_of = partial(_box_at, text)
+    parts = in_columns(written, box_of) if may_have_columns(written, rects, box_of) else [range(len(written))]
     return "".join(_after(_joined(text, written, part)) for part in parts).removesuffix(_NEWLINE)
 
 
