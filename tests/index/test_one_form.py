@@ -101,7 +101,6 @@ def test_a_letter_or_digit_of_another_keyboard_is_the_same_and_the_one_as_typed_
         ("пять", "п'ять"),
         ("usa", "U.S.A."),
         ("phd", "Ph.D."),
-        ("nodejs", "Node.js"),
         ("att", "AT&T"),
         ("collecció", "col·lecció"),
         ("צהל", "צה״ל"),

@@ -36,7 +36,6 @@ _SUSPECT: Final = re.compile(rf"(?:{_SIGN}|[\"&/.])(?<={LETTER}.)(?={LETTER})")
 _JOINED: Final = re.compile(
     rf"(?<!\w)(?<!\w{_SIGN}){LETTER}+(?:(?:{_SIGN}|{_HEBREW}){LETTER}+){{1,3}}(?!{_SIGN}?\w)"
     r"|(?<![\w.&/])[A-Z]{1,4}[&/][A-Z]{1,4}(?![\w&/])|(?<![\w.])(?:[A-Z][a-z]?\.){2,6}(?:[A-Z](?!\w))?"
-    r"|(?<![\w./])[A-Z][A-Za-z]+\.[a-z]{2,3}(?![\w./])"
 )
 _LETTERS_BEFORE: Final = re.compile(rf"(?:[A-Z][a-z]?\.)+[A-Z]\Z|{LETTER}+\Z")
 _SPLIT: Final = re.compile(rf"{_SIGN}|[\"&/.]")
