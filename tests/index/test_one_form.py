@@ -100,6 +100,7 @@ def test_a_letter_or_digit_of_another_keyboard_is_the_same_and_the_one_as_typed_
         ("wifi", "Wi-Fi"),
         ("пять", "п'ять"),
         ("usa", "U.S.A."),
+        ("phd", "Ph.D."),
         ("att", "AT&T"),
         ("collecció", "col·lecció"),
         ("צהל", "צה״ל"),
@@ -141,6 +142,8 @@ def test_nobody_types_contractions_and_elisions_in_one(text):
         ("2.5kg", "2.5 kg"),
         ("covid19", "COVID-19"),
         ("90 km", "90km"),
+        ("20x30x2", "20 x 30 x 2"),
+        ("20 x 30 x 2", "20x30x2"),
     ],
 )
 def test_a_number_and_its_unit_are_one_with_or_without_a_blank(notes, typed, written):
@@ -290,6 +293,9 @@ NUMBERS = {
     "power": "10⁶ cells",
     "caret": "10^6 grains",
     "other": "106 cells",
+    "account": "my account DE89 3704 0044 0532 0130 00 is open",
+    "other account": "the account DE12500105170648489890 is open",
+    "device": "the device 00:1A:2B:3C:4D:5E is on",
     "cold": "it was −5 °C today",
     "frost": "it was -5°C outside",
     "warm": "it was 5 °C today",
@@ -333,6 +339,9 @@ NUMBER_SEARCHES = [
     ('"−5 °C"', ["cold", "frost"]),
     ('"5 °C"', ["warm"]),
     ("2026-W09", ["week"]),
+    ("DE89370400440532013000", ["account"]),
+    ("DE12 5001 0517 0648 4898 90", ["other account"]),
+    ("001A2B3C4D5E", ["device"]),
     ("IV", ["four", "drip"]),
     ("iv", ["drip", "four"]),
 ]

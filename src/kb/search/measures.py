@@ -18,8 +18,8 @@ from kb.search import numbers
 LONGEST: Final = 5
 """The maximum number of letters or digits of words that are written as one, apart from numbers."""
 
-MOST_PARTS: Final = 4
-MOST_JOINED: Final = 3
+MOST_PARTS, MOST_JOINED = 5, 5
+"""20x30x2 has five parts."""
 
 _PART: Final = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
 _VERSION: Final = re.compile(r"v\d+(?:\.\d+)+")

@@ -26,7 +26,7 @@ from kb.index.words.segmentation import LETTER_MARKS, TWIN, folded, has_run, is_
 from kb.index.words.stems import stemmed
 from kb.index.words.unicode_forms import compatible
 from kb.index.words.word_variants import CAMEL, in_words, spellings
-from kb.search import measures, numbers, phone_numbers
+from kb.search import long_numbers, measures, numbers
 from kb.search.numbers import other_spellings
 from kb.search.operators import PHRASE, exclusions
 from kb.store.rows import Filter
@@ -408,7 +408,7 @@ def units(text: str, phrases: Iterable[str]) -> list[Unit]:
     by_text = {phrase: Unit(phrase, (phrase,), is_literal=True) for phrase in phrases}
     quoted = set(map(bare, by_text))
     parted = [number[0] for number in numbers.NUMBER.finditer(text) if len(number[0].split()) > 1]
-    parted += phone_numbers.phone_numbers(text) if HAS_DIGIT.search(text) else ()
+    parted += long_numbers.in_text(text) if HAS_DIGIT.search(text) else ()
     for word in dict.fromkeys([*map(bare, text.split()), *parted]):
         if word not in quoted and (unit := make_unit(word)):
             by_text[word] = unit
@@ -424,7 +424,7 @@ def joined_forms(text: str) -> Iterator[tuple[Sequence[str], str]]:
     typed = [bare(word) for word in text.split()]
     for places, form in measures.joined(typed):
         yield typed[places.start : places.stop], form
-    for written, forms in phone_numbers.phone_numbers(text).items():
+    for written, forms in long_numbers.in_text(text).items():
         yield from ((written.split(), form) for form in forms)
 
 
@@ -443,7 +443,7 @@ def make_unit(word: str) -> Unit | None:
     is_signed = not all(map(is_word_character, word))
     others = [*other_spellings(lower), *([lower.removeprefix("v")] if VERSION.fullmatch(lower) else [])]
     if not word.isalpha():
-        others += [*filter(None, [joined_word(word)]), *unsigned(word), *phone_numbers.other_forms(word)]
+        others += [*filter(None, [joined_word(word)]), *unsigned(word), *long_numbers.other_forms(word)]
     is_literal = is_joined or is_signed or lower != folded(lower) or TWIN.search(word) is not None
     return Unit(word, tuple(dict.fromkeys([*forms, *others])), is_literal=is_literal)
 

@@ -13,7 +13,7 @@ from kb.index.words.segmentation import folded, has_run
 from kb.index.words.speller import NEAREST
 from kb.index.words.stems import stemmed
 from kb.index.words.word_variants import in_words, spellings
-from kb.search import numbers, phone_numbers
+from kb.search import long_numbers, numbers
 from kb.search.name_match import LOOKED_AT, MOST_NAMED, is_in_name
 from kb.search.query import MAX_PARTS, Query, Unit, tokenize
 from kb.store.protocol import Selection, Transaction
@@ -88,9 +88,9 @@ def _parted(word: str, everywhere: Selection) -> str | None:
     even = sorted(places, key=lambda place: abs(2 * place - len(word)))
     phrases = [f"{word[:place]} {word[place:]}" for place in even]
     if word.isdecimal():
-        phrases = list(phone_numbers.grouped(word))
+        phrases = [*long_numbers.in_groups(word), *long_numbers.grouped(word)]
     elif any(map(str.isdigit, word)):
-        phrases = [" ".join(DIGITS_OR_LETTERS.findall(word))]
+        phrases = [" ".join(DIGITS_OR_LETTERS.findall(word)), *long_numbers.in_groups(word)]
     phrases = [phrase for phrase in phrases if 1 < len(phrase.split()) <= MAX_PARTS]
     everywhere.look_up(phrases)
     return next((phrase for phrase in phrases if everywhere.best_ids([phrase], 1).size), None)
@@ -110,7 +110,7 @@ def is_identifier(unit: Unit) -> bool:
     text = unit.text.lower()
     if not unit.is_literal or has_run(text) or len(tokenize(text)) > MAX_PARTS:
         return False
-    if text.isdecimal() and len(text) >= phone_numbers.FEWEST:
+    if text.isdecimal() and len(text) >= long_numbers.FEWEST:
         return True
     if number := numbers.meant(text):
         return len(number.whole) >= LEAST_DIGITS and not number.decimals and not numbers.is_year(number)

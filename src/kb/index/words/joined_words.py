@@ -35,9 +35,9 @@ _SUSPECT: Final = re.compile(rf"(?:{_SIGN}|[\"&/.])(?<={LETTER}.)(?={LETTER})")
 
 _JOINED: Final = re.compile(
     rf"(?<!\w)(?<!\w{_SIGN}){LETTER}+(?:(?:{_SIGN}|{_HEBREW}){LETTER}+){{1,3}}(?!{_SIGN}?\w)"
-    r"|(?<![\w.&/])[A-Z]{1,4}[&/][A-Z]{1,4}(?![\w&/])|(?<![\w.])(?:[A-Z]\.){2,6}(?:[A-Z](?!\w))?"
+    r"|(?<![\w.&/])[A-Z]{1,4}[&/][A-Z]{1,4}(?![\w&/])|(?<![\w.])(?:[A-Z][a-z]?\.){2,6}(?:[A-Z](?!\w))?"
 )
-_LETTERS_BEFORE: Final = re.compile(rf"(?:[A-Z]\.)+[A-Z]\Z|{LETTER}+\Z")
+_LETTERS_BEFORE: Final = re.compile(rf"(?:[A-Z][a-z]?\.)+[A-Z]\Z|{LETTER}+\Z")
 _SPLIT: Final = re.compile(rf"{_SIGN}|[\"&/.]")
 _ELIDED: Final = r"[cdjlmnst]|(?:jus|lors|puis|quoi)?qu|(?:d|n|s)?(?:al|el|ul)l|c?oll|un|quest|quell|com|dov|cos"
 _ELISION: Final = re.compile(rf"\A(?i:{_ELIDED})[{SIGNS}](?=[^\WA-Z])")

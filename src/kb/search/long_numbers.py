@@ -1,4 +1,7 @@
-"""Phone numbers with and without the signs between their digits, and in their national and international forms."""
+"""Phone numbers and other long numbers with and without the signs between their digits.
+
+Phone numbers have a national and an international form. Numbers of accounts, cards and devices are written in groups.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,36 @@ from typing import Final
 FEWEST, MOST = 7, 15
 """The number of digits of a phone number (E.164)."""
 
-MOST_GROUPS: Final = 4
-SHORTEST_GROUP: Final = 2
+MOST_GROUPS, SHORTEST_GROUP = 4, 2
+GROUP_SIZES: Final = (4, 2, 3)
+SHORTEST_CODE: Final = 9
 
 _WRITTEN: Final = re.compile(r"(?<![\w.,-])(?P<sign>\+|00|\(?0)\d(?:[ \u00a0()/.-]{0,3}\d)+(?![\w,-])")
+_CODE: Final = re.compile(
+    r"(?<!\w)(?:[A-Z]{2}\d{2}|\d{4})(?: [A-Z\d]{4}){2,7}(?: [A-Z\d]{1,4})?(?!\w)"
+    r"|(?<![\w:-])[\dA-Fa-f]{2}(?:[:-][\dA-Fa-f]{2}){4,7}(?![\w:-])"
+)
+"""An account (IBAN), a card, or the address of a device (MAC)."""
+
+_WORD: Final = re.compile(r"\w+")
 _GROUP: Final = re.compile(r"\d+")
 
 
-def phone_numbers(text: str) -> dict[str, list[str]]:
-    """Return the phone numbers in a text as written, with their other forms, each as a sequence of words."""
+def in_text(text: str) -> dict[str, list[str]]:
+    """Return the phone numbers and grouped codes in a text as written, with their other forms as sequences of words."""
     found = {match[0]: _forms(match[0], match["sign"]) for match in _WRITTEN.finditer(text)}
+    found |= {match[0]: ["".join(_WORD.findall(match[0].lower()))] for match in _CODE.finditer(text)}
     return {written: forms for written, forms in found.items() if forms}
 
 
 def other_forms(text: str) -> list[str]:
-    return [form for forms in phone_numbers(text).values() for form in forms]
+    return [form for forms in in_text(text).values() for form in forms]
+
+
+def in_groups(code: str) -> Iterator[str]:
+    """Yield a long code in groups of equal length, as accounts and devices have, each as a sequence of words."""
+    for size in GROUP_SIZES if len(code) >= SHORTEST_CODE else ():
+        yield " ".join(code[start : start + size] for start in range(0, len(code), size))
 
 
 def _forms(written: str, sign: str) -> list[str]:
