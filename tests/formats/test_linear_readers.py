@@ -36,6 +36,17 @@ CASES = {
     "spaces in a title": (b"---\ntitle: a", b" ", b"b\nx: [\n---\n", "a.md", 100_000),
     "quotes in a title": (b"---\ntitle: ", b"'", b"b\nx: [\n---\n", "a.md", 100_000),
     "lines of broken front matter": (b"---\nx: [\n", b"tags: a b\n", b"---\n", "a.md", 10_000),
+    "cues": (b"", b"1\n00:00:01,000 --> 00:00:02,000\na\n\n", b"", "a.srt", 5000),
+    "cues without an end": (b"WEBVTT\n\n", b"00:01.000 --> ", b"", "a.vtt", 20_000),
+    "speakers without an end": (b"WEBVTT\n\n00:01.000 --> 00:02.000\n", b"<v a ", b"", "a.vtt", 20_000),
+    "fields of a line of dialogue": (b"Dialogue: ", b"0:00:01,", b"", "a.ass", 20_000),
+    "braces of TeX": (b"", b"{a", b"", "a.tex", 30_000),
+    "groups of TeX": (b"x", b"{a}", b"y", "a.bib", 20_000),
+    "accents of TeX": (b"", b'\\"{ ', b"", "a.tex", 30_000),
+    "comments of Obsidian": (b"", b"%% a\n\n", b"", "a.md", 4_001),
+    "signs of a terminal without an end": (b"", b"\x1b]a\x1b[0", b"", "a.log", 20_000),
+    "blocks of AsciiDoc": (b"", b"== a\n----\n:b: c\n", b"", "a.adoc", 10_000),
+    "points of a map": (b'{"type": "Point", "coordinates": ', b"[1, 2], ", b"[]]}", "a.geojson", 30_000),
     "headings of Org": (b"", b"** a\n#+begin_src\n", b"", "a.org", 10_000),
 }
 

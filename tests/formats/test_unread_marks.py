@@ -32,6 +32,32 @@ def test_a_sentence_over_two_cues_is_one_and_its_time_is_the_place():
     assert talk.text == "Ragna: ice on the\nlower pound\nOdd: Thin.\n"
 
 
+ASS = r"""[Script Info]
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+Dialogue: 0,0:00:03.00,0:00:04.50,Default,Ragna,0,0,0,,{\i1}At dusk,{\i0} the lock\Nkeeper
+Dialogue: 0,0:00:05.00,0:00:06.50,Default,,0,0,0,,closes the gate.
+"""
+TTML = """<tt xmlns="http://www.w3.org/ns/ttml"><body><div><p begin="00:00:03.000" end="5s">At dusk the<br/>lock</p>
+<p begin="6s">keeper <span>closes</span> the gate.</p></div></body></tt>"""
+APART = "1\n\n00:00:03,000 --> 00:00:04,000\n\nAt dusk\n\n2\n\n00:00:05,000 --> 00:00:06,000\n\nthe lock\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "text"),
+    [
+        ("a.ass", ASS, "Ragna: At dusk, the lock\nkeeper\ncloses the gate.\n"),
+        ("a.lrc", "[ti:Locks]\n[00:03.00]At dusk\n[00:05.30]<00:05.30>the <00:06.00>lock\n", "At dusk\nthe lock\n"),
+        ("a.ttml", TTML, "At dusk the\nlock\nkeeper closes the gate.\n"),
+        ("a.srt", APART, "At dusk\nthe lock\n"),
+    ],
+)
+def test_subtitles_of_other_kinds_are_read_alike(name, source, text):
+    subtitles = read(source, name)
+    assert subtitles.text == text
+    assert headings(subtitles) == [("0:00:03",)]
+
+
 def test_long_subtitles_are_cut_between_sentences():
     cues = "".join(
         f"0:{n // 60:02}:{n % 60:02}.000,0:{n // 60:02}:59.000\nThe keeper walks {n}\ntimes.\n\n" for n in range(200)

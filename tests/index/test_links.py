@@ -6,7 +6,17 @@ import time
 
 import pytest
 
-from kb.index.words.links import BY_ALIAS, BY_NAME, MOST, Candidate, Resolver, folder_of, line_at, links_in, names_of
+from kb.index.words.link_targets import (
+    BY_ALIAS,
+    BY_NAME,
+    MOST,
+    Candidate,
+    Resolver,
+    folder_of,
+    line_at,
+    links_in,
+    names_of,
+)
 from tests.support.rare_cases import mostly_rare
 
 VAULT = "/home/ada/vault/"

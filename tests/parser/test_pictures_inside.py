@@ -101,10 +101,11 @@ def test_words_of_pictures_stand_where_the_pictures_do_under_their_headings(read
     assert [part.heading for part in extracted.sections] == [("The first part",), ("The second part",)]
 
 
-def test_without_ocr_a_document_is_what_it_was(read):
-    assert lines(read("audio=cat", word(ONE, TWO), "report.docx")) == [
-        *("The first part", "before it", "after it", "The second part"),
-    ]
+def test_without_ocr_a_document_is_what_it_was_and_its_pictures_are_counted(read):
+    report = read("audio=cat", word(ONE, TWO), "report.docx")
+    assert lines(report) == ["The first part", "before it", "after it", "The second part"]
+    assert report.omitted == {"pictures": 2}
+    assert read(SAYS, word(ONE, TWO), "report.docx").omitted == {}
 
 
 def test_a_picture_that_is_shown_twice_is_read_once(read):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 
 import pytest
-from kb.documents.submit import submit_file
 
 from kb.api.job_models import FileRequest
 from kb.api.web_address import is_same_page, is_spelling_of, page_address
 from kb.blobs.folder import FolderBlobs
-from kb.index.words.links import address_key, links_in
+from kb.documents.job_queue import submit_file
+from kb.index.words.link_targets import address_key, links_in
 from tests.store.test_store import content
 
 

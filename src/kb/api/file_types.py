@@ -63,7 +63,13 @@ FORMATS: Final = (
     _own("html", "a web page", "html", (".html", ".htm", ".xhtml", ".shtml"), is_text=True),
     _own("ics", "a calendar", "calendar", (".ics", ".ical", ".ifb", ".vcs")),
     _own(IMAGE, "a picture", "image"),
-    _own("json", "JSON", "json", (".json", ".jsonl", ".ndjson", ".geojson", ".webmanifest"), is_text=True),
+    _own(
+        "json",
+        "JSON",
+        "json",
+        (".json", ".jsonl", ".ndjson", ".geojson", ".geojsonl", ".topojson", ".webmanifest"),
+        is_text=True,
+    ),
     _own(
         *("markdown", "Markdown", "markdown"),
         (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".qmd", ".rmd"),
@@ -84,7 +90,9 @@ FORMATS: Final = (
     _own("vcf", "contacts", "contacts", (".vcf", ".vcard")),
     _own("xls", "an Excel 97-2003 workbook", "spreadsheet", (".xls",)),
     _own("xlsx", "an Excel workbook", "spreadsheet", (".xlsx",)),
-    _own("xml", "XML", "xml", (".xml", ".rss", ".atom", ".rdf", ".gpx", ".kml", ".tcx"), is_text=True),
+    _own(
+        "xml", "XML", "xml", (".xml", ".rss", ".atom", ".rdf", ".gpx", ".kml", ".tcx", ".ttml", ".dfxp"), is_text=True
+    ),
 )
 
 OWN_TYPES: Final = tuple(sorted(("note", *(each.doc_type for each in FORMATS))))
@@ -110,7 +118,7 @@ MARKUPS: Final = {
         "canvas": (".canvas",),
         "org": (".org",),
         "rst": (".rst", ".rest"),
-        "subtitles": (".srt", ".vtt", ".sbv"),
+        "subtitles": (".srt", ".vtt", ".sbv", ".ass", ".ssa", ".lrc"),
         "tex": (".tex", ".ltx", ".latex", ".bib"),
     }.items()
     for suffix in suffixes

@@ -1,6 +1,4 @@
-"""The identity of a web page: its address without what does not tell it from other pages."""
-
-from __future__ import annotations
+"""The identity of a web page: its address without tracking parameters and other parts that do not identify it."""
 
 import re
 from typing import Final
@@ -16,7 +14,7 @@ _TRACKING: Final = re.compile(
 _BESIDE: Final = re.compile(r"\A(?:www|m|mobile|amp)\.")
 _PORTS: Final = {"http": ":80", "https": ":443"}
 _ROUTE: Final = ("/", "!")
-"""The beginnings of fragments by which scripts tell pages."""
+"""The beginnings of fragments by which scripts distinguish pages."""
 
 
 def is_page(path: str) -> bool:

@@ -39,7 +39,7 @@ def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str,
 
 
 def _without_pictures(extracted: Extracted) -> Extracted:
-    """Return a document without its pictures; those that the text does not name are counted."""
+    """Return a document without its pictures; pictures without a name are counted."""
     unnamed = sum(not picture.name for picture in extracted.pictures)
     return replace(extracted, pictures=(), omitted=together(extracted.omitted, {"pictures": unnamed}))
 

@@ -21,7 +21,7 @@ INLINE_TAGS: Final = "inline_tags"
 """A field; if false, a # in the text does not make a tag."""
 # Between --- (YAML) or +++ (TOML), before anything else.
 BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\r?\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)")
-_TAG_NAMES: Final = ("tags", "tag")
+_TAG_NAMES: Final = ("tags", "tag", "kb_tags")
 _ALIAS_NAMES: Final = ("aliases", "alias")
 _ENTRY: Final = re.compile(r"(?P<name>[^\W\d][\w /.-]{0,60}?)[ \t]*+(?:=|:(?=[ \t]|$))(?P<value>.*)$")
 _GOES_ON: Final = " \t-]"
@@ -66,7 +66,7 @@ def front_matter(text: str) -> FrontMatter:
     return FrontMatter(
         block.end(),
         _line(values.get("title")),
-        clean_tags([*_listed(values.get("tags")), *_listed(values.get("tag")), *_commented(matter)]),
+        clean_tags([*(tag for name in _TAG_NAMES for tag in _listed(values.get(name))), *_commented(matter)]),
         next(filter(None, (_date(values.get(name)) for name in (*_DATES, *_MODIFIED))), None),
         _names(values.get("aliases") or values.get("alias"), values.get("authors") or values.get("author")),
         is_understood=True,

@@ -11,12 +11,24 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import Final
 
 from kb.notes_folder.disk import inode_of
 from kb.notes_folder.file_text import Claim
+from kb.notes_folder.paths import folded
 from kb.store.rows import NoteFile
 
-WORD = re.compile(r"\w+")
+WORD: Final = re.compile(r"\w+")
+
+LIKE: Final = 0.5
+NEARLY_SAME: Final = 0.7
+"""The share of words above which a file with the inode, the name or the path of another one may be that file edited.
+
+Without any of these, it must have nearly the same words.
+"""
+
+MOST_PAIRS: Final = 1_000
+"""If more pairs of new and missing files would have to be compared, kb compares none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +48,14 @@ class Claims:
 
     Args:
         rows: the files that kb knows.
-        is_note: returns whether a claim names a note of this database.
-        text_of: returns the text of a note when its file was written or read last.
+        is_note: returns whether a file names a note of this database that it may belong to.
+        likeness: returns the share of the words that a file with this text has in common with a note.
         search: returns a note without a file that a file at this path, with this content, may belong to.
     """
 
     rows: Iterable[NoteFile]
-    is_note: Callable[[Claim], bool]
-    text_of: Callable[[int], str]
+    is_note: Callable[[Sighting], bool]
+    likeness: Callable[[int, str], float]
     search: Callable[[Sighting], int | None]
     owners: dict[str, int] = field(default_factory=dict)
     """The note of each file."""
@@ -68,7 +80,7 @@ class Claims:
         self._follow_exchanges(sightings)
         self._follow_inodes(sightings)
         for sighting in sightings:
-            if sighting.claim and self.is_note(sighting.claim):
+            if sighting.claim and self.is_note(sighting):
                 self._take(sighting, sighting.claim.document_id)
         for sighting in sightings:
             self._own(sighting, self.by_path.get(sighting.path))
@@ -103,22 +115,37 @@ class Claims:
                 self._own(sighting, row)
 
     def _follow_missing(self, sightings: list[Sighting]) -> None:
-        """Assign new files with the content of a missing one, or with its inode or name and much of its content."""
+        """Assign new files with the content of a missing one, its path in other case, or its inode or name and text."""
         missing = [row for row in self.rows if row.document_id not in self.owned]
         by_digest = {row.digest: row for row in missing if row.digest}
         new = [sighting for sighting in sightings if sighting.path not in self.owners]
         for sighting in new:
             self._own(sighting, by_digest.get(sighting.digest))
         by_inode = {inode_of(row.state): row for row in missing if row.state}
+        by_folded = {folded(row.path): row for row in missing}
         by_name: dict[str, list[NoteFile]] = {}
         for row in missing:
             by_name.setdefault(_name(row.path), []).append(row)
         for sighting in new:
             likely = [by_inode.get(inode_of(sighting.state)), *by_name.get(_name(sighting.path), ())]
-            self._own(sighting, next((row for row in likely if row and self._is_like(row, sighting.text)), None))
+            alike = (row for row in likely if row and self._is_like(row, sighting.text))
+            self._own(sighting, by_folded.get(folded(sighting.path)) or next(alike, None))
+        self._follow_likeness(
+            [sighting for sighting in new if sighting.path not in self.owners],
+            [row for row in missing if row.document_id not in self.owned],
+        )
+
+    def _follow_likeness(self, new: list[Sighting], missing: list[NoteFile]) -> None:
+        """Assign new files that have nearly the content of a missing one, the most alike first."""
+        if len(new) * len(missing) > MOST_PAIRS:
+            return
+        pairs = [(self.likeness(row.document_id, sighting.text), sighting, row) for sighting in new for row in missing]
+        for likeness, sighting, row in sorted(pairs, key=lambda pair: -pair[0]):
+            if likeness > NEARLY_SAME:
+                self._own(sighting, row)
 
     def _is_like(self, row: NoteFile, text: str) -> bool:
-        return is_like(self.text_of(row.document_id), text)
+        return self.likeness(row.document_id, text) > LIKE
 
     def _own(self, sighting: Sighting, row: NoteFile | None) -> None:
         self._take(sighting, row.document_id if row else None)
@@ -130,10 +157,10 @@ class Claims:
         self.owned.add(document_id)
 
 
-def is_like(one: str, other: str) -> bool:
-    """Return whether two texts have half of their words in common."""
+def likeness(one: str, other: str) -> float:
+    """Return the share of the words that two texts have in common, from 0 to 1."""
     words, others = Counter(WORD.findall(one)), Counter(WORD.findall(other))
-    return 4 * (words & others).total() > words.total() + others.total() or one == other
+    return 2 * (words & others).total() / (words.total() + others.total()) if words and others else float(one == other)
 
 
 def _name(path: str) -> str:

@@ -7,6 +7,7 @@ that reading a file which nobody changed returns the text byte for byte.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Set
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from kb.store.rows import Document
 
 FIELDS: Final = frozenset({"kb", "title", "tags", "kb_tags", "created", "kb_created", "updated", "replaces"})
 """The fields that kb writes, or wrote in earlier versions. `kb_tags` replaces `tags` if the text has its own."""
+
+NUMBER: Final = re.compile("[0-9]{1,18}")
+"""The number of a note; the database has no longer ones."""
 
 BLOCK: Final = "---"
 """An entry of the fields of kb if it made the front matter itself."""
@@ -73,7 +77,7 @@ def claim(written: str) -> Claim | None:
     """Return the note that a file names."""
     block = properties_of(written)
     number = block.scalar("kb") if block else ""
-    if block is None or not (number.isascii() and number.isdigit()):
+    if block is None or not NUMBER.fullmatch(number):
         return None
     return Claim(int(number), block.scalar("kb_created") or block.scalar("created") or None)
 
@@ -158,7 +162,7 @@ def _wanted(note: Document, text: str, block: Properties | None, own: Set[str], 
     tags = [tag for tag in listed if tag in note.tags]
     said = {tag.casefold() for tag in (*note.own_tags, *tags_in(text), *tags)}
     tags += [tag for tag in note.tags if tag.casefold() not in said]
-    if tags:
+    if tags and tags_name not in names:
         wanted[tags_name] = tags
     stamps = {"created": note.created_at, "kb_created": note.created_at, "updated": note.updated_at}
     stamps |= {"replaces": str(note.replaces or "")}

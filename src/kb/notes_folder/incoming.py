@@ -24,9 +24,9 @@ from kb.folders.disk_view import DiskView
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.draft import first_line
 from kb.notes_folder import disk
-from kb.notes_folder.claims import Claims, Sighting
+from kb.notes_folder.claims import LIKE, Claims, Sighting, likeness
 from kb.notes_folder.disk import FoundFile
-from kb.notes_folder.file_text import Claim, FileContent, claim, fields_beside, parsed
+from kb.notes_folder.file_text import Claim, FileContent, claim, fields_beside, parsed, rendered
 from kb.notes_folder.lost_notes import LostNotes
 from kb.notes_folder.merge import merged
 from kb.notes_folder.parts import FILE, FolderParts, base_of, note_of, text_of, version_of
@@ -200,20 +200,25 @@ class Incoming:
     def _claims(self, look: Look, sightings: list[Sighting], unsettled: set[str]) -> Claims:
         with self.parts.store.read() as tx:
 
-            def is_note(named: Claim) -> bool:
+            def is_note(sighting: Sighting) -> bool:
+                named = sighting.claim or Claim(0, None)
                 document, row = note_of(tx, named.document_id), self._rows.get(named.document_id)
                 base = base_of(tx, row)
                 if document is None or (base and "kb" not in base.own):
                     return False
-                return document.created_at == named.created if named.created else row is not None
+                if named.created:
+                    return document.created_at == named.created
+                text = text_of(tx, named.document_id)
+                return row is not None or likeness(text, parsed(sighting.text, fields_beside(text)).text) > LIKE
 
-            def text_at_last(document_id: int) -> str:
-                base = base_of(tx, self._rows[document_id])
-                return base.text if base else text_of(tx, document_id)
+            def likeness_to(document_id: int, written: str) -> float:
+                base = base_of(tx, self._rows[document_id]) or FileContent(text_of(tx, document_id), fields=None)
+                return likeness(base.text, parsed(written, base.own).text)
 
             purged = {id_ for id_ in tx.note_files.gone() if note_of(tx, id_) is None}
+            present = {id_ for id_, row in self._rows.items() if row.path in look.scan.files}
             rows = [row for id_, row in self._rows.items() if id_ not in purged]
-            claims = Claims(rows, is_note, text_at_last, LostNotes(tx, self._rows).search)
+            claims = Claims(rows, is_note, likeness_to, LostNotes(tx, present).search)
             looked_at = {sighting.path for sighting in sightings}
             claims.keep(path for path in (*look.scan.files, *look.scan.unreadable) if path not in looked_at)
             claims.assign(sightings)
@@ -322,7 +327,8 @@ class Incoming:
                 raise NotFound(f"Note {document_id} does not exist.")
             present = text_of(tx, document_id)
         file = parsed(sighting.text, base.own if base else fields_beside(present))
-        base = base or (replace(file, text=present) if is_binned else None)
+        if is_binned and base is None:
+            base = rendered(note, present)[1]
         if not file.text.strip():
             raise ValueError(EMPTY)
         self._check(file.text)

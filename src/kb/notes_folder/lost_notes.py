@@ -7,14 +7,21 @@ from hashlib import sha256
 from typing import Final
 
 from kb.api.fields import NOTE
-from kb.notes_folder.claims import Sighting, is_like
-from kb.notes_folder.file_text import fields_beside, parsed
+from kb.notes_folder.claims import LIKE, Sighting, likeness
+from kb.notes_folder.file_text import BLOCK, fields_beside, parsed
 from kb.notes_folder.parts import FILE, text_of
 from kb.notes_folder.paths import NUMBER, folded, is_name_of, path_of
 from kb.store.protocol import Transaction
 from kb.store.rows import Binned, Document
 
 MOST_BINNED: Final = 10_000
+
+OWN_FIELDS: Final = [
+    {"kb", "created", "updated", *names, *block}
+    for names in (("title", "tags"), ("title", "kb_tags"), ("title",), ("tags",), ("kb_tags",))
+    for block in ((BLOCK,), ())
+]
+"""The fields that kb may have written to a file before it could record that."""
 
 
 @dataclass
@@ -23,7 +30,7 @@ class LostNotes:
 
     Args:
         tx: the transaction that reads them.
-        filed: the notes whose files kb knows.
+        filed: the notes whose files are in the folder.
     """
 
     tx: Transaction
@@ -34,9 +41,10 @@ class LostNotes:
         note = self.tx.documents.at_path(sighting.path)
         if note:
             return note.id if note.doc_type == NOTE else None
-        digest = sha256(sighting.text.encode()).hexdigest()
-        if digest in self._unfiled_by_hash:
-            return self._unfiled_by_hash[digest]
+        digest = _hash(sighting.text)
+        texts = (parsed(sighting.text, own).text for own in OWN_FIELDS)
+        if note_id := next(filter(None, map(self._unfiled_by_hash.get, (digest, *map(_hash, texts)))), None):
+            return note_id
         names = {folded(sighting.path), NUMBER.sub("", folded(sighting.path))}
         named = [id_ for name in names for id_ in self._unfiled_by_path.get(name, ())]
         alike = (id_ for id_ in named if _may_be(text_of(self.tx, id_), sighting))
@@ -85,4 +93,8 @@ class LostNotes:
 
 def _may_be(text: str, sighting: Sighting) -> bool:
     """Return whether a file with the fields of kb may be the one of a note."""
-    return is_like(text, parsed(sighting.text, fields_beside(text)).text)
+    return likeness(text, parsed(sighting.text, fields_beside(text)).text) > LIKE
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

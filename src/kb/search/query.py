@@ -335,7 +335,7 @@ def unsigned(word: str) -> list[str]:
 
 
 def unhyphenated(word: str) -> list[str]:
-    """Return a word without its sign if one of its parts is short, as in *e-mail*: others are searched for alone."""
+    """Return a word without its sign if a part is short, as in *e-mail*; long parts are searched for alone."""
     whole = joined_word(word)
     return [whole] if whole and min(map(len, tokenize(word)), default=0) <= SHORT_PART else []
 

@@ -71,7 +71,7 @@ def without_userinfo(address: str) -> str:
 class Fetched(NamedTuple):
     """The content of an address; if the main part of a page was wanted but not found, also the reason.
 
-    `addresses` are those of the page: as given, after redirects for good, and as the page itself says.
+    `addresses` has the address as given, after permanent redirects, and as the page itself names it.
     """
 
     name: str

@@ -45,7 +45,7 @@ def _pieces(canvas: Card) -> Iterator[str]:
 
 
 def _written(card: Card) -> str:
-    """Return the text of a card, or a link to what it shows."""
+    """Return the text of a card, or a link to its file or address."""
     if file := _text(card, "file"):
         return f"[[{file}{_text(card, 'subpath')}]]"
     if address := _text(card, "url"):

@@ -29,7 +29,7 @@ from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Attachment, Extracted, Properties
 from kb.formats.text.headers_footers import write_margins
-from kb.formats.text.readings import marked, with_readings_behind
+from kb.formats.text.readings import marked, with_readings_after
 from kb.formats.text.symbol_fonts import symbol
 from kb.formats.text.titles import meaningful
 
@@ -354,7 +354,7 @@ def _paragraphs(container: etree._Element) -> Iterator[str]:
 
 
 def _inline(element: etree._Element) -> str:
-    return with_readings_behind("".join(_pieces(element)))
+    return with_readings_after("".join(_pieces(element)))
 
 
 def _pieces(element: etree._Element) -> Iterator[str]:

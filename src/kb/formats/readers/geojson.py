@@ -1,6 +1,6 @@
 """GeoJSON: the properties of the features of a map, and the number of points of each.
 
-Coordinates are too many to read, and nobody searches them. In other JSON, too, they are only counted.
+Coordinates are too many to read, and nobody searches them. kb also counts them in other JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FEATURE: Final = 2
 
 def read_geojson(source: str) -> Extracted | None:
     """Read JSON with coordinates; None if it has none."""
-    if '"coordinates"' not in source:
+    if '"coordinates"' not in source and '"Topology"' not in source:
         return None
     try:
         values = _values(source)
@@ -78,6 +78,8 @@ def _geometries(value: object) -> Iterator[int]:
     """Yield the number of points of each geometry in a value."""
     if isinstance(value, dict) and _is_geometry(value):
         yield _points(value["coordinates"])
+    elif isinstance(value, dict) and value.get("type") == "Topology":
+        yield 0
     elif isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _geometries(item)
@@ -99,7 +101,7 @@ def _counted(value: object) -> object:
         return value
     if _is_geometry(value):
         return {"type": value["type"], "coordinates": counted(_points(value["coordinates"]))}
-    return {name: _counted(item) for name, item in value.items()}
+    return {name: _counted(item) for name, item in value.items() if not (name == "arcs" and isinstance(item, list))}
 
 
 def _points(coordinates: Sequence[object]) -> int:

@@ -30,11 +30,13 @@ def read(data: bytes) -> Extracted:
     is_apart = front.is_understood and bool(source[front.length :].strip())
     if is_apart:
         text = "\n" * source.count("\n", 0, front.length) + source[front.length :]
-    text = _without_comments(text)
-    blocks = list(blocks_of(text, 0 if is_apart else front.length))
+    begin = 0 if is_apart else front.length
+    blocks = list(blocks_of(text, begin))
+    inline = tags_of_blocks(text, blocks) if front.inline_tags else ()
+    if (shown := _without_comments(text)) != text:
+        text, blocks = shown, list(blocks_of(shown, begin))
     headings = [Heading(*each) for each in headings_of(blocks)]
     first = next((heading.title for heading in headings if heading.level == 1), None)
-    inline = tags_of_blocks(text, blocks) if front.inline_tags else ()
     return Extracted(
         front.title or (first and without_links(first)) or first or exported.get("title") or None,
         text,

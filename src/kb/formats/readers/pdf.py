@@ -15,7 +15,7 @@ from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
 from kb.api.job_error_phrases import NO_OCR
-from kb.formats.readers.pdf_files import Files, add_attached
+from kb.formats.readers.pdf_annotations import Files, add_attached
 from kb.formats.readers.pdf_page import Page, read_page, tidy
 from kb.formats.text.builder import Heading, TextBuilder
 from kb.formats.text.dates import first_date
@@ -113,7 +113,7 @@ def _content(document: pypdfium2.PdfDocument, files: Files) -> _Pdf:
 
 
 def _texts(pages: list[Page | None], title: str) -> tuple[list[str], list[str]]:
-    """Return the texts of the pages, with comments and without headers and footers, and the lines of these."""
+    """Return the text of each page, with comments and without headers and footers, and the lines of the latter."""
     sheets = [
         Sheet(page.text, frozenset(line for line in page.margins if number > 1 or line not in title))
         if page

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 _BLEED: Final = 2.0  # points by which text may extend over the edge of its page
 _BESIDE: Final = 0.3
-"""The least part of the height of a line that another one beside it shares."""
+"""The least part of the height of a line that another text on the same line shares."""
 
 
 class TextBox(NamedTuple):

@@ -1,7 +1,7 @@
 """Columns and facing pages of a PDF that are drawn row by row, read one after the other.
 
-PDFium returns text in the order of drawing, and joins what stands at one height. Columns are told from tables by their
-geometry: text that runs on fills its lines, so that the first word of a line had no room on the line before.
+PDFium returns text in the order of drawing, and joins texts at one height. Columns and tables differ in their geometry:
+text that runs on fills its lines, so that the first word of a line had no room on the line before.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _GOES_ON: Final = 0.3
 """The least share of lines that go on with a small letter, or with one of a script without capitals."""
 
 _WIDE_GAPS: Final = 0.3
-"""The most of the lines of a text that have a wide gap within, as those of a table have."""
+"""The maximum share of lines with a wide gap inside; most lines of a table have one."""
 
 _CLOSE, _STEP = 0.75, 1.4
 """The least share of lines of a text that are at the usual distance from the next one, times a tolerance."""
@@ -61,7 +61,7 @@ class Run:
 
 
 def may_have_columns(text: str, boxes: Sequence[TextBox]) -> bool:
-    """Return whether a page has enough words, and texts beside those drawn before them, to be read more closely."""
+    """Return whether a page has enough words, and texts on the same line as the text before, to be examined."""
     steps = sum(_gap(one, other) is not None for one, other in pairwise(boxes))
     return steps >= _FEWEST_ROWS and len(_DIGIT.findall(text)) < _DIGITS * len(text)
 
@@ -160,7 +160,7 @@ def _gutter(runs: Sequence[Run]) -> float | None:
 
 
 def _gap(one: TextBox, other: TextBox) -> tuple[float, float] | None:
-    """Return the wide gap between two texts on a line; None if there is none."""
+    """Return the wide gap between two texts on a line; or None."""
     left, right = (one, other) if one.left <= other.left else (other, one)
     is_wide = right.left - left.right > _GAP * min(one.height, other.height)
     return (left.right, right.left) if is_wide and one.shares_line(other) else None
@@ -184,7 +184,7 @@ def _is_running(column: Sequence[Run], text: str) -> bool:
 
 
 def _are_close(lines: Sequence[list[Run]]) -> bool:
-    """Return whether most lines follow each other at one distance, as those of short cells do not."""
+    """Return whether most lines follow each other at one distance; lines of short cells do not."""
     steps = [abs(above[0].box.top - below[0].box.top) for above, below in pairwise(lines)]
     return sum(step <= _STEP * median(steps) for step in steps) >= _CLOSE * len(steps)
 

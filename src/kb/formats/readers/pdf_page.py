@@ -14,9 +14,9 @@ from unicodedata import normalize
 import pypdfium2
 from pypdfium2 import raw
 
+from kb.formats.readers.pdf_annotations import Files, add_pinned
 from kb.formats.readers.pdf_box import TextBox
 from kb.formats.readers.pdf_columns import in_columns, may_have_columns
-from kb.formats.readers.pdf_files import Files, add_pinned
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.hyphens import BREAK
 from kb.formats.text.running_lines import MOST_LINES

@@ -1,4 +1,4 @@
-"""Readings: the small letters over words in Japanese and Chinese texts that tell how to say them (ruby)."""
+"""Readings: the small letters over words in Japanese and Chinese texts that show their pronunciation (ruby)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MARKED: Final = re.compile(f"{_BEGIN}([^{_BEGIN}-{_END}]*){_MIDDLE}([^{_BEGIN}-
 
 
 class Readings:
-    """Gathers the readings in a line, to be shown behind it: between the letters, they would break the words."""
+    """Gathers the readings in a line, to be shown after it: between the letters, they would break the words."""
 
     def __init__(self) -> None:
         self._words: list[str] = []
@@ -34,12 +34,12 @@ class Readings:
 
 
 def marked(base: str, reading: str) -> str:
-    """Return a word with its reading, as a piece of a line for `with_readings_behind`."""
+    """Return a word with its reading, as a piece of a line for `with_readings_after`."""
     return f"{_BEGIN}{base}{_MIDDLE}{reading}{_END}"
 
 
-def with_readings_behind(line: str) -> str:
-    """Return a line with the readings of its marked words behind it."""
+def with_readings_after(line: str) -> str:
+    """Return a line with the readings of its marked words after it."""
     if _BEGIN not in line:
         return line
     readings, end = Readings(), 0

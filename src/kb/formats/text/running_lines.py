@@ -18,8 +18,9 @@ MOST_LINES: Final = 4
 """The maximum number of lines of a header or a footer."""
 
 _FEWEST_NUMBERED: Final = 3
-"""The least number of pages on which a line with other words counts the pages."""
+"""The least number of pages on which a line with other words has a page number."""
 
+_LONGEST_LINE: Final = 200
 _FARTHEST: Final = 30
 """The largest difference between a page and its number in such a line."""
 
@@ -74,10 +75,10 @@ def _edge_keys(page: int, sheet: Sheet) -> Iterator[str]:
 
 
 def _keys(page: int, line: str) -> Iterator[str]:
-    """Yield a line as it is, and with each of its numbers as its distance from the number of the page."""
+    """Yield a line unchanged, and with each of its numbers as its distance from the number of the page."""
     line = one_line(line.rstrip(_ENDINGS))
     yield line
-    for number in _NUMBER.finditer(line):
+    for number in _NUMBER.finditer(line) if len(line) <= _LONGEST_LINE else ():
         yield f"{line[: number.start()]}\0{int(number[0]) - page - 1}\0{line[number.end() :]}"
 
 
@@ -93,7 +94,7 @@ def _key(page: int, line: str, counts: Counter[str]) -> str:
 
 
 def _is_apart(before: str, distance: int, after: str) -> bool:
-    """Return whether a number in a line counts the pages, and not figures or invoices with one on each page."""
+    """Return whether a number in a line is a page number, and not the number of a figure or an invoice on each page."""
     words = re.split(r"\W+", before.rstrip(" .:"))
     is_named = words[-1].casefold() in PAGE_NAMES
     is_divided = (not after and before.rstrip()[-1:] in _DIVIDERS) or (not before and after.lstrip()[:1] in _DIVIDERS)

@@ -1,4 +1,4 @@
-"""The signs with which a program controls a terminal, such as colours: they stand inside words, and nobody reads them.
+"""The signs with which a program controls a terminal, such as colours: they occur inside words, and nobody reads them.
 
 See ECMA-48, https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
 """

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from kb.index.words.apostrophes import ENDINGS, SIGNS, is_contraction
 from kb.index.words.function_words import STOP_WORDS
 
 MOST_LETTERS: Final = 24
+KEPT: Final = 4096
 LEAST_LETTERS: Final = 3
 SHORT_PART: Final = 3
 """The maximum number of letters of the shortest part of a word with a hyphen: longer parts are words of their own."""
@@ -35,19 +37,27 @@ _JOINED: Final = re.compile(
     rf"(?<!\w)(?<!\w{_SIGN}){LETTER}+(?:(?:{_SIGN}|{_HEBREW}){LETTER}+){{1,3}}(?!{_SIGN}?\w)"
     r"|(?<![\w.&/])[A-Z]{1,4}[&/][A-Z]{1,4}(?![\w&/])|(?<![\w.])(?:[A-Z]\.){2,6}(?:[A-Z](?!\w))?"
 )
+_LETTERS_BEFORE: Final = re.compile(rf"(?:[A-Z]\.)+[A-Z]\Z|{LETTER}+\Z")
 _SPLIT: Final = re.compile(rf"{_SIGN}|[\"&/.]")
 _ELIDED: Final = r"[cdjlmnst]|(?:jus|lors|puis|quoi)?qu|(?:d|n|s)?(?:al|el|ul)l|c?oll|un|quest|quell|com|dov|cos"
-_ELISION: Final = re.compile(rf"(?<!\w)(?i:{_ELIDED})[{SIGNS}](?=[^\WA-Z])")
+_ELISION: Final = re.compile(rf"\A(?i:{_ELIDED})[{SIGNS}](?=[^\WA-Z])")
 _GENITIVE: Final = re.compile(rf"[{SIGNS}](?:{'|'.join(ENDINGS)})\Z", re.IGNORECASE)
 
 
 def joined_words(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield such words of a text without their signs, each after the place of its word."""
-    if not _SUSPECT.search(text):
-        return
-    for word in _JOINED.finditer(text):
-        if joined := without_signs(word[0]):
-            yield *word.span(), joined
+    end = 0
+    for sign in _SUSPECT.finditer(text):
+        if sign.start() >= end and (word := _JOINED.match(text, _begin(text, sign.start()))):
+            end = word.end()
+            if joined := without_signs(word[0]):
+                yield *word.span(), joined
+
+
+def _begin(text: str, place: int) -> int:
+    """Return the beginning of the letters before a sign."""
+    before = _LETTERS_BEFORE.search(text, max(0, place - MOST_LETTERS), place)
+    return before.start() if before else place
 
 
 def joined_word(word: str) -> str | None:
@@ -55,6 +65,7 @@ def joined_word(word: str) -> str | None:
     return without_signs(word) if _JOINED.fullmatch(word) else None
 
 
+@lru_cache(KEPT)
 def without_signs(word: str) -> str | None:
     if is_contraction(word):
         return None

@@ -19,14 +19,15 @@ def alternatives(words: Iterable[str]) -> list[list[str]]:
     given = list(words)
     languages = {language for word in given if (language := stem_language(word))}
     marked = [word for word in given if word[:1] in MARKS]
-    forms = {word: [*spellings(word), *_with_compounds(stemmed([folded(word)], languages), marked)] for word in given}
+    forms = {word: [*spellings(word), *stemmed([folded(word)], languages)] for word in given}
+    forms = {word: [*group, *_compounds(group, marked)] for word, group in forms.items()} if marked else forms
     others = {other for group in forms.values() for other in group}.intersection(given)
     if not others or any(word.endswith("*") for word in given):
         return [[word] for word in given]
     return [[word, *(form for form in forms[word] if form in others)] for word in given if word not in others]
 
 
-def _with_compounds(stems: list[str], marked: list[str]) -> list[str]:
-    """Return the stems of a word, and the stems of compounds with the word."""
-    compounds = (word for word in marked for stem in stems if word[0] == stem[0] and plain(stem[1:-1]) in word)
-    return [*stems, *(word for word in compounds if word not in stems)]
+def _compounds(forms: list[str], marked: list[str]) -> list[str]:
+    """Return the stems of compounds with a word, given its stems and other forms."""
+    compounds = (word for word in marked for form in forms if word[0] == form[0] and plain(form[1:-1]) in word)
+    return [word for word in compounds if word not in forms]

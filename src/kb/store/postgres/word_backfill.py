@@ -1,7 +1,5 @@
 """Index the words of the documents of an older kb again."""
 
-from __future__ import annotations
-
 from kb.store.link_backfill import DOCUMENTS, Backfill
 from kb.store.postgres.store import PostgresStore
 

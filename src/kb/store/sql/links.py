@@ -8,7 +8,7 @@ from typing import Final
 
 from kb.api.fields import NOTE
 from kb.api.rights import Limit
-from kb.index.words.links import (
+from kb.index.words.link_targets import (
     BY_ALIAS,
     BY_NAME,
     BY_TITLE,

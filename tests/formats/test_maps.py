@@ -63,6 +63,12 @@ def test_geojson_is_the_properties_of_its_features():
     assert '"place": "Hut"' in found
     assert '"coordinates": "[2 points]"' in found
     assert "61" not in found
+    topology = {
+        "type": "Topology",
+        "objects": {"a": {"name": "Quay", "arcs": [[0]]}},
+        "arcs": [[[8.1, 61.2], [8.2, 61.3]]],
+    }
+    assert "61" not in read(json.dumps(topology), "quay.topojson").text + read(json.dumps(topology), "quay.json").text
 
 
 def test_json_whose_coordinates_are_words_stays_as_it_is():
