@@ -22,7 +22,6 @@ from kb_cli.runtime.convert import build_command
 from kb_cli.runtime.error_wording import rephrase
 from kb_cli.runtime.options import Profile, nearest, option
 from kb_cli.runtime.output import print_error, print_line
-from kb_cli.runtime.shell_query import as_typed
 
 LONG_OPTION: Final = re.compile(r"--[a-z][a-z-]*(=\S*)?")
 COMMAND_GROUPS: Final = {
@@ -154,6 +153,8 @@ class QueryCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the base's type is not public
         """Parse the arguments."""
+        from kb_cli.runtime.shell_query import as_typed
+
         options = {name: not getattr(each, "is_flag", True) for each in self.params for name in each.opts}
         flags = {"--help": False, "-h": False}
         return super().parse_args(ctx, args if ctx.resilient_parsing else as_typed(args, options | flags))

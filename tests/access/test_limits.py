@@ -97,6 +97,8 @@ def test_lists_searches_tags_and_counts_hold_its_documents_alone(limited, seen, 
         assert not found & hidden.keys(), mode
     for where in ({"tags": ["home"]}, {"tag_any": ["home", "Work"]}, {"source_prefix": "/"}, {"tag_not": ["x"]}):
         assert not limited.found(word, **where) & hidden.keys(), where
+    for query in ("tag:home", "#home", "path:hidden", "-tag:x", "type:note", "after:2020 -path:zz"):
+        assert not limited.found(query) & hidden.keys(), query
     for query in ("tag_any=home", "source_prefix=/", "source_path=/home/hidden.md", "sort=recent", "sort=oldest"):
         assert not limited.ids(f"documents?limit=500&{query}") & hidden.keys(), query
     assert {each["tag"] for each in limited.ok("GET", "tags")["tags"]} & {"home", "Work", "workshop"} == set()

@@ -68,11 +68,11 @@ async def test_a_line_follows_the_results_with_all_words(agent, minutes):
     assert text.index("Ines Abreu") < text.index(">>> Only close in meaning from here.") < text.index("Meeting")
 
 
-async def test_a_subject_that_is_probably_not_in_kb_gets_one_result(agent, minutes):
+async def test_a_subject_that_is_probably_not_in_kb_gets_few_results(agent, minutes):
     question = {"query": "Was the king of Mali ever in a room with gold?", "tags": [minutes]}
     result = await agent.call_tool("kb_search", question)
     assert "Weak: this is probably not in kb." in result.content[0].text
-    assert len(result.structured_content["results"]) == 1
+    assert len(result.structured_content["results"]) <= 2
 
 
 async def test_a_corrected_word_is_told_with_the_query_as_typed(agent, minutes):

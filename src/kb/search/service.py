@@ -149,7 +149,7 @@ class SearchService:
                     break
             if vector and not query.exact:
                 self._recall.observe(vector.result(), query.where, tx.space)
-            if not unknown:
+            if query.words and not unknown:
                 retriever.mark_exact(passages)
             failed = unreadable(tx, query, index.analyzer)
             total = count(passages)

@@ -50,6 +50,9 @@ MOST_TOKENS: Final = 425
 TOKENS_OF_FEW: Final = 150
 """Tokens of the results if the search found fewer than ten."""
 
+TOKENS_IF_ABSENT: Final = 50
+"""Tokens of the results if the subject of the query is probably not in kb."""
+
 NEAR_SCORE: Final = 0.85
 """The least score of a result nearly as good as the best one, as a share of its score."""
 
@@ -172,9 +175,8 @@ def briefly(reply: JSON, fuller: JSON, *, is_ranked: bool) -> JSON:
 
     `further` is the number of other passages that the `fuller` answer has, `weaker` the number of the rest.
 
-    The first result is always there, and alone if the subject of the query is probably not in kb. A note that replaces
-    a result also stays. Unless `is_ranked`, by words and meaning together, the first results count as the best, and
-    scores do not show which others are nearly as good.
+    The first result is always there. A note that replaces a result also stays. Unless `is_ranked`, by words and meaning
+    together, the first results count as the best, and scores do not show which others are nearly as good.
     """
     results = reply["results"]
     if not results:
@@ -182,12 +184,13 @@ def briefly(reply: JSON, fuller: JSON, *, is_ranked: bool) -> JSON:
     is_good = near_best(results, LEAST_SCORE, LEAST_MATCH)
     is_near = near_best(results, NEAR_SCORE, NEAR_MATCH)
     is_full = len(results) >= DEFAULT_TOP
-    least = TOKENS if is_full else TOKENS_OF_FEW
+    is_absent = reply.get("weak", False)
+    least = TOKENS_IF_ABSENT if is_absent else TOKENS if is_full else TOKENS_OF_FEW
     kept, spent = list[JSON](), 0.0
     for result in sorted(results, key=lambda result: -result["score"]) if is_ranked else results:
         cost = _tokens(result, is_whole=not kept)
-        room = MOST_TOKENS if is_ranked and is_near(result) else least
-        if not kept or (not reply.get("weak") and spent + cost <= room and (is_good(result) or not is_full)):
+        room = MOST_TOKENS if is_ranked and is_near(result) and not is_absent else least
+        if not kept or (spent + cost <= room and (is_good(result) or not is_full)):
             kept.append(result)
             spent += cost
     ids = {result["chunk_id"] for result in kept}
