@@ -23,6 +23,8 @@ from pydantic import Field, TypeAdapter
 
 logger = logging.getLogger(__name__)
 
+REMEDY: Final = "if it is right, run 'kb doctor --accept-clock'"
+
 STEP_SECONDS: Final = 3600.0
 """The largest change of a clock that is accepted while the machine runs, because time servers and people set it."""
 
@@ -253,11 +255,17 @@ def _accepted(path: Path) -> ClockReading | None:
 
 
 def describe(jump: Jump) -> str:
+    """Return a message about a jump, with the remedy."""
+    return f"{event(jump)}. {REMEDY[0].upper()}{REMEDY[1:]}"
+
+
+def event(jump: Jump) -> str:
+    """Return a message about a jump."""
     until = _datetime(jump.until)
     way = "later" if jump.moved > 0 else "earlier"
     return (
         f"the machine's clock is {_length(abs(jump.moved))} {way} than expected: nothing expires until"
-        f" {until:%Y-%m-%d %H:%M} UTC by that clock. If it is right, run 'kb doctor --accept-clock'"
+        f" {until:%Y-%m-%d %H:%M} UTC by that clock"
     )
 
 

@@ -2,17 +2,19 @@
 
 import logging
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 
 from prometheus_client import Info
+from prometheus_client.registry import Collector
 
 from kb import __version__, clock
 from kb.access.keyring import FILE, Keyring, take_in
 from kb.api.errors import FilesUnavailable, ModelError, SettingError
 from kb.api.limits import MAX_TAGS
+from kb.backup.record import BackupRecord
 from kb.backup.schedule import BackupSchedule
 from kb.backup.swap import complete_restore
 from kb.documents.blob_place import bring_in, open_blobs
@@ -43,6 +45,7 @@ from kb.search.document_map import DocumentMapper
 from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService
 from kb.settings import Settings
+from kb.situation import Situation
 from kb.store.engine_lock import sole_user
 from kb.store.open import open_store
 from kb.store.protocol import Store
@@ -57,6 +60,9 @@ logger = logging.getLogger(__name__)
 
 MAX_SEARCHES = 6
 """The maximum number of searches at once, on any number of cores. The store has more connections for readers."""
+
+MAX_WAIT = 1.5
+"""The longest expected wait of a search in seconds, so that with its own time it takes about two at most."""
 
 MAX_PICTURES = 8
 """The maximum number of page pictures in progress or waiting. kb draws one after another."""
@@ -159,12 +165,13 @@ def open_originals(settings: Settings, store: Store) -> Originals:
 def start_worker(settings: Settings, instruments: Instruments, stack: ExitStack) -> Core:
     """Start the worker; `stack` stops it. Raises as `open_core`."""
     core = open_core(settings, instruments, stack, works=True)
+    register(Gauges(core.store, DOC_TYPES), instruments, stack)
     start_reembedder(core, settings, instruments, stack)
     return core
 
 
 def start_reembedder(core: Core, settings: Settings, instruments: Instruments, stack: ExitStack) -> Reembedder:
-    """Start the reembedder and the metrics of the model and the database; `stack` stops them."""
+    """Start the reembedder and the metrics of the model; `stack` stops them."""
     info = Info("kb_engine", "The engine's version and model.", registry=None)
     info.info(about(core.embedder))
 
@@ -175,26 +182,32 @@ def start_reembedder(core: Core, settings: Settings, instruments: Instruments, s
     reembedder = Reembedder(core.store, settings, core.wanted, core.embedder, switched)
     stack.callback(reembedder.close)
     reembedder.resume()
-    for collector in (Gauges(core.store, DOC_TYPES), info):
-        instruments.registry.register(collector)
-        stack.callback(instruments.registry.unregister, collector)
+    register(info, instruments, stack)
     return reembedder
+
+
+def register(collector: Collector, instruments: Instruments, stack: ExitStack) -> None:
+    """Show the metrics of a collector until `stack` closes."""
+    instruments.registry.register(collector)
+    stack.callback(instruments.registry.unregister, collector)
 
 
 def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack: ExitStack) -> Services:
     """Build the parts and start the worker; `stack` stops them in reverse. Raises as `open_core`."""
     live.skip_unusable("ocr", make_extractors)
     live.skip_unusable("inbox_dir", check_inbox_folder)
+    live.skip_unusable("backup_dir", check_backup_folder)
     settings = live.settings
     core = open_core(settings, instruments, stack, works=settings.workers > 0, read_url=settings.database_read_url)
     store, embedder, originals, worker = core.store, core.embedder, core.originals, core.worker
     open_keyring(keyring, core, settings, stack)
-    maintenance = stack.enter_context(MaintenanceTasks(settings))
-    start_parts(core, live, maintenance, stack)
+    record, troubles = BackupRecord(), dict[str, str]()
+    maintenance = stack.enter_context(MaintenanceTasks(settings, record))
+    start_parts(core, live, maintenance, Reports(record, troubles), stack)
     has_gpu = embedder.device != "cpu"
     at_once = searches_at_once(waits=has_gpu or store.is_shared)
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
-    queue = Admission(settings.max_searches, at_once, gives_way=lambda: worker.is_busy)
+    queue = Admission(settings.max_searches, at_once, gives_way=lambda: worker.is_busy, patience=MAX_WAIT)
     recall = stack.enter_context(closing(RecallMonitor(store, instruments)))
     pictures = stack.enter_context(PagePictures(store, originals, drawing_limits(settings)))
     reembedder = start_reembedder(core, settings, instruments, stack)
@@ -204,6 +217,17 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
         return has_gpu or not (queue.is_crowded or worker.is_busy or reembedder.is_busy)
 
     note_vectors = NoteVectors(embedder, note_pool, is_alone)
+    notes_folder = start_notes_folder(core, settings, note_vectors, stack)
+    files, backups = DiskUse(partial(kept_sizes, originals.blobs)), DiskUse(partial(backup_sizes, live))
+    queues = {
+        "searches": queue,
+        "pictures": Admission(MAX_PICTURES, 1, "page pictures are requested"),
+        "maps": Admission(MAX_MAPS, MAPS_AT_ONCE, "maps are requested"),
+        "comparisons": Admission(MAX_COMPARISONS, 1, "comparisons are requested"),
+    }
+    sizes = {"files": files, "backups": backups}
+    situation = Situation(live, store, record, notes_folder, troubles, sizes, partial(refusals, queues))
+    register(Gauges(store, DOC_TYPES, situation.signals), instruments, stack)
     return Services(
         settings=settings,
         store=store,
@@ -217,17 +241,23 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
         keyring=keyring,
         pages=pictures,
         reembedder=reembedder,
-        picture_queue=Admission(MAX_PICTURES, 1, "page pictures are requested"),
+        picture_queue=queues["pictures"],
         map=stack.enter_context(DocumentMapper(store)),
-        map_queue=Admission(MAX_MAPS, MAPS_AT_ONCE, "maps are requested"),
-        comparison_queue=Admission(MAX_COMPARISONS, 1, "comparisons are requested"),
-        notes_folder=start_notes_folder(core, settings, note_vectors, stack),
+        map_queue=queues["maps"],
+        comparison_queue=queues["comparisons"],
+        notes_folder=notes_folder,
         maintenance=maintenance,
         live_settings=live,
         instruments=instruments,
-        originals_use=DiskUse(partial(kept_sizes, originals.blobs)),
-        backups_use=DiskUse(partial(backup_sizes, live)),
+        originals_use=files,
+        backups_use=backups,
+        attention=situation.attention,
     )
+
+
+def refusals(queues: Mapping[str, Admission]) -> dict[str, int]:
+    """Return the number of requests that each queue refused."""
+    return {name: queue.refused for name, queue in queues.items()}
 
 
 def open_keyring(keyring: Keyring, core: Core, settings: Settings, stack: ExitStack) -> None:
@@ -238,18 +268,38 @@ def open_keyring(keyring: Keyring, core: Core, settings: Settings, stack: ExitSt
     stack.callback(keyring.flush)
 
 
-def start_parts(core: Core, live: LiveSettings, maintenance: MaintenanceTasks, stack: ExitStack) -> None:
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """What parts report: the results of backups, and folders in trouble by name, with the reason."""
+
+    backups: BackupRecord
+    troubles: dict[str, str]
+
+    def trouble(self, name: str, reason: str | None) -> None:
+        """Record the trouble of a folder, or its end."""
+        if reason:
+            self.troubles[name] = reason
+        else:
+            self.troubles.pop(name, None)
+
+
+def start_parts(
+    core: Core, live: LiveSettings, maintenance: MaintenanceTasks, reports: Reports, stack: ExitStack
+) -> None:
     """Start the parts that follow settings while they change; `stack` stops them."""
 
     def backups(settings: Settings) -> BackupSchedule | None:
         maintenance.use(settings)
-        return BackupSchedule(settings, settings.backup_dir) if settings.backup_dir else None
+        folder = settings.backup_dir
+        return BackupSchedule(settings, folder, reports.backups) if folder else None
 
     def inbox(settings: Settings) -> Inbox | None:
+        report = partial(reports.trouble, "the inbox")
+        report(None)
         if settings.inbox_dir is None:
             return None
         most_bytes, blobs = settings.max_upload_mb << 20, core.originals.blobs
-        return Inbox(settings.inbox_dir, core.store, blobs, settings.data_dir, most_bytes, core.worker.wake)
+        return Inbox(settings.inbox_dir, core.store, blobs, settings.data_dir, most_bytes, core.worker.wake, report)
 
     def ocr(settings: Settings) -> None:
         extractors = make_extractors(settings)

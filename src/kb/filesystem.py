@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,9 +28,50 @@ def make_folder(path: Path, variable: str) -> None:
     """
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except FileExistsError as error:
+        what = f"a link to {path.readlink()}, which does not exist" if path.is_symlink() else "a file, not a folder"
+        raise StoreError(f"{variable}: {path} is {what}.") from error
     except OSError as error:
-        remedy = f" {REMEDY}." if DiskFault.of(error) else ""
+        remedy = f" {REMEDY}." if DiskFault.of(error) else ownership(path)
         raise StoreError(f"{variable}: {path} cannot be used: {error.strerror}.{remedy}") from error
+    refuse_closed(path, variable)
+
+
+def refuse_closed(path: Path, variable: str) -> None:
+    """Refuse a file or folder that this account may not change; a read-only disk is found later.
+
+    Raises:
+        StoreError: the account has no permission; the message names the owner and the remedy.
+    """
+    needed = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
+    if IS_WINDOWS or os.access(path, needed) or os.statvfs(path).f_flag & os.ST_RDONLY:
+        return
+    raise StoreError(f"{variable}: kb may not write to {path}.{ownership(path)}")
+
+
+def ownership(path: Path) -> str:
+    """Return a sentence about the owner of a path that this account may not use, with the remedy; empty on Windows."""
+    if IS_WINDOWS:
+        return ""
+    while not os.path.lexists(path) and path != path.parent:
+        path = path.parent
+    with suppress(OSError):
+        owner, own = path.stat().st_uid, os.geteuid()
+        if owner == own:
+            return f" Its permissions forbid it: run 'chmod u+rwX {path}'."
+        return (
+            f" It belongs to {_account(owner)}, and kb runs as {_account(own)}:"
+            f" run 'sudo chown -R {own} {path}', or name another path."
+        )
+    return ""
+
+
+def _account(number: int) -> str:
+    import pwd
+
+    with suppress(KeyError):
+        return f"{pwd.getpwuid(number).pw_name} ({number})"
+    return f"user {number}"
 
 
 def sync(path: Path) -> None:

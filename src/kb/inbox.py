@@ -56,13 +56,21 @@ class Inbox(BackgroundThread):
         data_dir: the folder for the list of queued files.
         most_bytes: the maximum size of a file.
         wake: notifies the worker of a new job.
+        report: receives the reason why something in the folder cannot be read, and None when that is over.
 
     Raises:
         SettingError: the folder does not exist, or kb itself writes there.
     """
 
     def __init__(
-        self, folder: Path, store: Store, blobs: Blobs, data_dir: Path, most_bytes: int, wake: Callable[[], None]
+        self,
+        folder: Path,
+        store: Store,
+        blobs: Blobs,
+        data_dir: Path,
+        most_bytes: int,
+        wake: Callable[[], None],
+        report: Callable[[str | None], None] = lambda _: None,
     ) -> None:
         check_inbox(folder, data_dir)
         super().__init__("kb-inbox")
@@ -72,6 +80,7 @@ class Inbox(BackgroundThread):
         self._kept = data_dir / TAKEN
         self._most_bytes = most_bytes
         self._wake = wake
+        self._tell = report
         self._taken = self._load()
         self._is_kept = True
         self._author = Author(INBOX)
@@ -83,8 +92,9 @@ class Inbox(BackgroundThread):
         while not self._stopping.wait(self._seconds):
             try:
                 self.look()
-            except Exception:
+            except Exception as error:
                 logger.exception("could not read the inbox %s; kb will retry", self._folder)
+                self._tell(f"{type(error).__name__}: {error}")
                 self._seconds = RETRY_SECONDS
 
     def look(self) -> None:
@@ -169,6 +179,7 @@ class Inbox(BackgroundThread):
         for path, reason in unreadable.items() - self._unreadable.items():
             logger.warning("could not read %r in the inbox; kb will retry: %s", path, reason)
         self._unreadable = unreadable
+        self._tell(next((f"{path}: {reason}" for path, reason in unreadable.items()), None))
 
     def _keep(self) -> None:
         if self._is_kept:

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from kb.api.errors import Invalid, SettingError, SettingFixed, StoreError
 from kb.api.settings_models import Setting, SettingList, SettingsChange, Source
 from kb.backup.make import refuse_occupied
-from kb.filesystem import write_private
+from kb.filesystem import ownership, write_private
 from kb.inbox import check_inbox, is_within
 from kb.settings import SAVED, Settings, variable
 
@@ -97,6 +97,11 @@ class LiveSettings:
             keyed=self.settings.has_key,
             reachable=is_reachable(self._environment),
         )
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """The settings that cannot be used, by variable, with the reason."""
+        return {variable(name): fault for name, fault in self._faults.items()}
 
     def change(self, change: SettingsChange) -> SettingList:
         """Save new values, and restart the parts that use them; return the new state.
@@ -225,9 +230,10 @@ def check_backup_folder(settings: Settings) -> None:
     except StoreError as error:
         raise SettingError(f"KB_BACKUP_DIR: {error.detail}") from None
     except OSError as error:
-        raise SettingError(f"KB_BACKUP_DIR: kb cannot use {folder}: {error.strerror or error}.") from None
+        hint = ownership(folder) if isinstance(error, PermissionError) else ""
+        raise SettingError(f"KB_BACKUP_DIR: kb cannot use {folder}: {error.strerror or error}.{hint}") from None
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise SettingError(f"KB_BACKUP_DIR: kb may not write to {folder}. Change its permissions, or name another.")
+        raise SettingError(f"KB_BACKUP_DIR: kb may not write to {folder}.{ownership(folder)}")
 
 
 def check_inbox_folder(settings: Settings) -> None:

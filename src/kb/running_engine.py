@@ -10,6 +10,9 @@ LOCK: Final = "kb.lock"
 FIRST_KEY: Final = "api.key"
 """The file in the data folder with the key that the page *Keys* makes if none is set."""
 
+ENGINE_GONE: Final = "the engine does not answer"
+"""What `/readyz` of a gateway says that cannot reach its engine."""
+
 MAX_BYTES: Final = 4096
 CONNECT_SECONDS: Final = 1
 

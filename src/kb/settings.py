@@ -5,6 +5,7 @@ The names of variables are in capitals. This module has the engine's settings an
 
 import inspect
 import json
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -20,11 +21,15 @@ from kb.api.limits import MAX_TOP, MAX_UPLOAD_MB
 from kb.api.store_kinds import SETTING, StoreKind, not_a_database, store_kind
 from kb.running_engine import FIRST_KEY, data_folder
 
+logger = logging.getLogger(__name__)
+
 MESSAGES: Final = {"int_parsing": "it must be a whole number", "float_parsing": "it must be a number"}
 """Messages for people, by the error types of pydantic."""
 
 SAVED: Final = "settings.json"
 """The file in the data folder with the settings that were changed while the engine ran. Variables override them."""
+
+QUOTES: Final = ("'", '"')
 
 CHANGEABLE: Final = ("ocr", "inbox_dir", "backup_dir", "backup_hours", "backup_keep")
 """The names of these settings."""
@@ -83,6 +88,24 @@ def key_text(text: str) -> str:
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise ValueError("a key may contain only visible ASCII characters, without spaces")
     return key
+
+
+def keys_in(path: Path) -> list[str]:
+    """Return the keys in a file, one per line, without comments. A mark of the encoding at its begin does not matter.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it contains no key, or something that cannot be one.
+    """
+    raw = path.read_bytes()
+    encoding = "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    lines = map(str.strip, raw.decode(encoding).splitlines())
+    keys = [key_text(line) for line in lines if line and not line.startswith("#")]
+    if not keys:
+        raise ValueError(f"{path} contains no key")
+    if any(key[0] == key[-1] and key[0] in QUOTES for key in keys):
+        logger.warning("%s: a key is in quotes, and they are a part of it. Remove them if you did not mean that", path)
+    return keys
 
 
 def _key(value: object) -> object:

@@ -32,6 +32,7 @@ from kb_cli.runtime import banner
 from kb_cli.runtime.allocator import limit_arenas, trim
 from kb_cli.runtime.deadline import end_in_time
 from kb_cli.runtime.exit_codes import INTERRUPTED
+from kb_cli.runtime.service_manager import READY, STOPPING, Watchdog, notify
 from kb_cli.watch_process import watch_folder, watching
 
 if sys.platform == "win32":
@@ -297,6 +298,7 @@ async def serve(
         app.state.started.add_done_callback(server.on_started)
         host, port = listener.getsockname()[:2]
         logger.info("serving http://%s:%s", f"[{host}]" if ":" in host else host, port)
+        notify(READY)
         await server.serve([listener])
 
 
@@ -315,7 +317,7 @@ class HttpServer(uvicorn.Server):
     Args:
         before_stop: called before the server waits for running requests.
         connections: the connections that `config` creates.
-        on_exit: called at the first signal.
+        on_exit: called at the first signal with a function that returns whether requests are unfinished.
     """
 
     def __init__(
@@ -323,12 +325,13 @@ class HttpServer(uvicorn.Server):
         config: uvicorn.Config,
         before_stop: Callable[[], None],
         connections: Connections,
-        on_exit: Callable[[], None] = lambda: None,
+        on_exit: Callable[[Callable[[], bool]], None] = lambda _: None,
     ) -> None:
         super().__init__(config)
         self._before_stop = before_stop
         self._connections = connections
         self._on_exit = on_exit
+        self._watchdog = Watchdog()
 
     def on_started(self, started: Future[bool]) -> None:
         """Continue if all apps have started, otherwise stop."""
@@ -343,15 +346,17 @@ class HttpServer(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Close connections that keep the server waiting; uvicorn calls this ten times per second."""
         self._connections.close_late(get_running_loop().time())
+        self._watchdog.tick()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        notify(STOPPING)
         self._before_stop()
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Treat a signal as a request to stop; a second Ctrl-C stops at once."""
         if not self.should_exit:
-            self._on_exit()
+            self._on_exit(lambda: bool(self.server_state.tasks))
         self.force_exit |= self.should_exit and sig == signal.SIGINT
         self.should_exit = True

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO
 from urllib.parse import SplitResult, urlsplit
 
+from kb.running_engine import ENGINE_GONE
+
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 WORKERS: Final = 16
 """Messages processed concurrently."""
@@ -101,7 +103,7 @@ class Endpoint:
             deadline = time.monotonic() + START_SECONDS
             while not self._is_ready():
                 has_ended = process is not None and process.poll() is not None
-                if time.monotonic() > deadline or (has_ended and self._status_of("/healthz") is None):
+                if time.monotonic() > deadline or (has_ended and self._answer("/healthz") is None):
                     raise OSError(f"'kb serve' does not start; see the log {self._log}")
                 time.sleep(PAUSE)
 
@@ -113,13 +115,14 @@ class Endpoint:
             )
 
     def _is_ready(self) -> bool:
-        return self._status_of("/readyz") == 200
+        """Return whether the gateway is ready; without its engine, its answers say so."""
+        return self._answer("/readyz") in ("ready", ENGINE_GONE)
 
-    def _status_of(self, path: str) -> int | None:
+    def _answer(self, path: str) -> str | None:
         with closing(self._connect(5)) as connection:
             try:
                 connection.request("GET", path)
-                return connection.getresponse().status
+                return connection.getresponse().read(100).decode(errors="replace")
             except (OSError, HTTPException):
                 return None
 

@@ -125,6 +125,7 @@ def engine_key(environment: Mapping[str, str]) -> str:
     if not environment.get("KB_API_KEY_FILE"):
         return first_key(data_folder(environment)) or ""
     with suppress(OSError, ValueError):
-        lines = Path(environment.get("KB_API_KEY_FILE", "")).expanduser().read_text().splitlines()
-        return next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")
+        from kb.settings import keys_in
+
+        return keys_in(Path(environment.get("KB_API_KEY_FILE", "")).expanduser())[0]
     return ""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
@@ -27,6 +28,7 @@ from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.subapps import AppContext, mount
 from kb.client.asgi import ASGITransport
 from kb.client.client import Around, EngineClient
+from kb.running_engine import ENGINE_GONE
 from kb.settings import listed, reveal
 from kb.telemetry.logging import LOG_CONTEXT, REQUEST_ID
 from kb.telemetry.tracing import PROPAGATOR, start_span, start_tracing
@@ -47,6 +49,9 @@ from kb_mcp.upload_url import UploadAddresses
 from kb_mcp.url_fetch import Fetcher
 
 logger = logging.getLogger(__name__)
+
+ALONE_SECONDS: Final = 60
+"""How long a gateway that has never reached its engine counts as ready."""
 
 MOST_UPLOADS_MB: Final = 2048
 """Maximum announced size of all uploads in progress together, in MiB."""
@@ -85,7 +90,7 @@ def create_app(context: AppContext | None = None) -> Starlette:
     app.add_middleware(UploadAddresses, engine=client, store=uploads)
     app.add_middleware(TrimmedHeaders)
     app.add_middleware(FriendlyJSONRPCErrors)
-    app.add_middleware(ProbesFirst, ready=_started)
+    app.add_middleware(ProbesFirst, ready=EngineProbe(client).is_ready, otherwise=ENGINE_GONE)
     seconds = request_seconds("kb_mcp_http_request_seconds", registry)
     app.add_middleware(RequestMiddleware, seconds=seconds, tracer=tracer)
     app.state.registry = registry
@@ -113,6 +118,21 @@ async def lifespan(
         expiry = asyncio.create_task(_expire(uploads, pause))
         stack.callback(expiry.cancel)
         yield
+
+
+class EngineProbe:
+    """Asks whether the engine answers. At its start, a gateway counts as ready without it: both may start together."""
+
+    def __init__(self, client: EngineClient) -> None:
+        self._client = client
+        self._until = time.monotonic() + ALONE_SECONDS
+
+    async def is_ready(self, _: Request) -> bool:
+        """Return whether the engine answers, or has not answered yet but may be starting."""
+        if await self._client.is_ready():
+            self._until = 0.0
+            return True
+        return time.monotonic() < self._until
 
 
 def mount_search_fetch(
@@ -219,10 +239,6 @@ async def _expire(uploads: UploadStore, pause: float) -> None:
             await asyncio.to_thread(uploads.expire)
         except OSError as error:
             logger.warning("could not delete expired uploads: %s", error)
-
-
-async def _started(_: Request) -> bool:
-    return True
 
 
 def outgoing(tracer: Tracer, keys: SecretFile | FirstKey | None) -> Around:

@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kb.api.errors import Forbidden, KbError, NotFound, SettingError, Unauthorized, Unavailable
+from kb.api.errors import Forbidden, KbError, NotFound, SettingError, TooManyCalls, Unauthorized, Unavailable
 from kb.api.rights import ANYONE, KEY_PREFIX, ON_BEHALF_OF, Caller, Right
 from kb.asgi.bearer import CALLER
 from kb.asgi.key_check import Identify, identify_by
@@ -52,6 +52,8 @@ def with_named_keys(own: Identify, engine: EngineClient) -> Identify:
                 key = await engine.identify_key(sha256(token.encode()).hexdigest())
         except (NotFound, Unauthorized, Forbidden):
             return None
+        except TooManyCalls:
+            raise
         except KbError as error:
             raise Unavailable(error.detail) from error
         return Caller(key["name"], key["right"], is_named=True)

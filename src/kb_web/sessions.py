@@ -20,6 +20,7 @@ from kb.api.errors import Forbidden, ForeignOrigin
 from kb.api.limits import MAX_TAGS
 from kb.api.version_check import USER_AGENT
 from kb.asgi.body_limits import MAX_FIELD
+from kb.asgi.hosts import outer_path
 from kb.client.asgi import ASGITransport, asgi_scope
 from kb.client.client import PREFIX, EngineClient
 from kb.client.transport import Outgoing
@@ -80,7 +81,8 @@ class Visit:
     def __init__(self, visits: Sessions, request: Request) -> None:
         self.began = own_time()
         self._visits = visits
-        self._sent = request.cookies.get(COOKIE, "")
+        self._sent = sent_cookie(request)
+        self._path = outer_path(request)
         self.is_secure = SECURE in (request.url.scheme, request.headers.get("x-forwarded-proto"))
         self._address = request.client.host if request.client else None
         self.id = self._sent if 20 <= len(self._sent) <= 100 else secrets.token_urlsafe(32)
@@ -187,7 +189,7 @@ class Visit:
     def send_cookie(self, response: Response) -> None:
         if self.id != self._sent:
             response.set_cookie(
-                COOKIE, self.id, DAYS * 86400, path="/", secure=self.is_secure, httponly=True, samesite="strict"
+                COOKIE, self.id, DAYS * 86400, path=self._path, secure=self.is_secure, httponly=True, samesite="strict"
             )
 
 
@@ -272,6 +274,12 @@ class Sessions:
 
     def token(self, seed: str) -> str:
         return hmac.new(self._secret, seed.encode(), sha256).hexdigest()
+
+
+def sent_cookie(request: Request) -> str:
+    """Return the id that the browser sent: the first one, which has the longest path, if kb runs under several."""
+    pairs = (part.strip().partition("=") for part in request.headers.get("cookie", "").split(";"))
+    return next((value for name, _, value in pairs if name == COOKIE), "")
 
 
 def relative_root(request: Request) -> str:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from kb.api.errors import Forbidden, Invalid, KbError, SettingError
 from kb.api.store_kinds import SETTING, store_kind
+from kb.asgi.hosts import outer_path
 from kb_web.document_html import Row
 from kb_web.documents import split_tags
 from kb_web.pages import THEME, THEMES, redirect, render
@@ -110,9 +111,10 @@ async def theme(request: Request, visit: Visit) -> Response:
     chosen = str(form.get("theme", ""))
     response = redirect(visit, "settings")
     if chosen in THEMES:
-        response.set_cookie(THEME, chosen, YEAR, path="/", httponly=True, samesite="strict", secure=visit.is_secure)
+        path = outer_path(request)
+        response.set_cookie(THEME, chosen, YEAR, path=path, httponly=True, samesite="strict", secure=visit.is_secure)
     else:
-        response.delete_cookie(THEME, path="/")
+        response.delete_cookie(THEME, path=outer_path(request))
     return response
 
 

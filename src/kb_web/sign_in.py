@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import TooManyGuesses, Unauthorized
-from kb.asgi.hosts import outer_address
+from kb.asgi.hosts import outer_address, outer_path
 from kb_web.pages import STATIC, WITHIN, redirect, render
 from kb_web.sessions import Visit
 
@@ -34,7 +34,10 @@ async def sign_in(request: Request, visit: Visit) -> Response:
 async def sign_out(request: Request, visit: Visit) -> Response:
     await visit.open_form(request)
     visit.sign_out()
-    return redirect(visit, "sign-in")
+    response = redirect(visit, "sign-in")
+    if outer_path(request) == "/":  # drafts and recent searches; under a path, also those of other apps
+        response.headers["Clear-Site-Data"] = '"storage"'
+    return response
 
 
 async def open_link(request: Request, visit: Visit) -> Response:

@@ -15,7 +15,7 @@ import pytest
 
 from kb.api.errors import EngineUnreachable, KbError, Unavailable
 from kb.client.client import EngineClient
-from tests.conftest import without_settings
+from tests.conftest import ALL_APPS, without_settings
 from tests.http.conftest import begun, finished
 from tests.support.eventually import SECONDS, eventually_async
 from tests.support.hostile import parser_at_work, processor_seconds, slow
@@ -153,3 +153,14 @@ def test_a_start_that_takes_long_is_cut_off(tmp_path, number):
         starting.send_signal(number)
         assert starting.wait(SECONDS) == 130
         assert time.monotonic() - begun_at < LONGEST_STOP
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pause", mostly_rare([0, 0.3, 1], 2))
+def test_a_stop_right_after_the_start_is_clean_although_apps_are_still_imported(start_server, tmp_path, pause):
+    with start_server(tmp_path, KB_APPS=ALL_APPS) as server:
+        time.sleep(pause)
+        assert seconds_to_stop(server) < LONGEST_STOP
+    assert server.process.returncode == 0
+    assert "was ended" not in server.log.read_text()
+    assert "lost" not in server.log.read_text()

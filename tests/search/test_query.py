@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from kb.api.errors import Invalid
 from kb.index.words.edit_distance import alphabet, distance, edits, may_be_near, plain
 from kb.search.numbers import other_spellings
-from kb.search.query import MAX_CONDITIONS, MAX_PARTS, MAX_TERMS, Query, compounds, tokenize
+from kb.search.query import (
+    MAX_CONDITIONS,
+    MAX_PARTS,
+    MAX_PHRASE_WORDS,
+    MAX_QUOTED_WORDS,
+    MAX_TERMS,
+    Query,
+    compounds,
+    tokenize,
+    word_count,
+)
 from kb.store.rows import Filter
 
 
@@ -200,3 +210,28 @@ def test_letters_are_those_of_the_words_own_alphabet():
 def test_a_word_of_many_alphabets_becomes_no_other():
     assert edits("straße")
     assert not edits("straße\u03b3\u0431\u10d3")
+
+
+WORDS = " ".join(f"word{number}" for number in range(500))
+
+
+def test_a_long_phrase_is_compared_by_its_first_words():
+    [phrase] = parsed(f'"{WORDS}"')[0]
+    assert phrase.split() == WORDS.split()[:MAX_PHRASE_WORDS]
+    assert parsed(f'lamp -"{WORDS}"')[1] == (phrase,)
+    short = " ".join(WORDS.split()[:MAX_PHRASE_WORDS])
+    assert parsed(f'"{short}"')[0] == (short,)
+
+
+@pytest.mark.parametrize("text", ["\u706f" * 900, "a." * 900, "\u0e19" * 900, "note about " * 900])
+def test_a_phrase_is_as_short_in_every_script_and_without_spaces(text):
+    [phrase] = parsed(f'"{text}"')[0]
+    assert word_count(phrase) <= MAX_PHRASE_WORDS + 2
+
+
+def test_the_words_of_all_phrases_together_are_limited():
+    fit = MAX_QUOTED_WORDS // MAX_PHRASE_WORDS
+    phrases = [" ".join(f"w{number}x{word}" for word in range(MAX_PHRASE_WORDS)) for number in range(fit + 1)]
+    assert len(parsed(" ".join(f'"{phrase}"' for phrase in phrases[:fit]))[0]) == fit
+    with pytest.raises(Invalid, match="phrases in quotes may have at most"):
+        parsed(" ".join(f'"{phrase}"' for phrase in phrases))

@@ -219,8 +219,10 @@ def test_a_backup_whose_seal_was_removed_is_restored_only_when_told_so_and_says_
     assert restore_backup(with_key(tmp_path / "other"), sealed, unsealed=True).seal == "unsealed"
 
 
-def test_without_the_key_a_sealed_backup_is_restored_and_its_seal_is_not_compared(sealed, tmp_path):
-    assert restore_backup(Settings(data_dir=tmp_path / "other"), sealed).seal == "unchecked"
+def test_without_the_key_a_sealed_backup_is_refused_unless_somebody_accepts_that(sealed, tmp_path):
+    with pytest.raises(StoreError, match="--unverified"):
+        restore_backup(Settings(data_dir=tmp_path / "other"), sealed)
+    assert restore_backup(Settings(data_dir=tmp_path / "other"), sealed, unverified=True).seal == "unchecked"
 
 
 def test_a_seal_is_of_the_manifest_and_cannot_be_moved_to_another_backup(sealed, tmp_path, data):

@@ -767,3 +767,31 @@ def test_a_search_without_a_word_that_was_found_says_that_meaning_alone_is_shown
     narrowed = read(f"{site.url}/?q=zzqqxxy&type=note").text
     assert "No document within the filters contains any of your words. These are" in narrowed
     assert "Show all documents" in read(f"{site.url}/documents?tag=absent-tag").text
+
+
+def test_under_a_path_the_cookie_is_for_that_path_alone(server):
+    cookie = httpx2.get(f"{server.url}/sign-in", headers={"X-Forwarded-Prefix": "/kb"}).headers["set-cookie"]
+    assert "Path=/kb/;" in f"{cookie};"
+    for prefix in ("", "/", "/a; Domain=x", "//evil.example/x y"):
+        cookie = httpx2.get(f"{server.url}/sign-in", headers={"X-Forwarded-Prefix": prefix}).headers["set-cookie"]
+        assert "Path=/;" in f"{cookie};", prefix
+
+
+def test_of_two_cookies_the_first_counts_which_is_of_the_longer_path(read, server):
+    reader = read(f"{server.url}/sign-in")
+    reader.submit("/sign-in$", key=KEY)
+    mine = reader.http.cookies["kb_session"]
+    for cookies, status in (
+        (f"kb_session={mine}; kb_session=other", 200),
+        (f"kb_session=other; kb_session={mine}", 401),
+    ):
+        answer = httpx2.get(f"{server.url}/documents", headers={**PAGE, "Cookie": cookies})
+        assert answer.status_code == status
+
+
+def test_signing_out_takes_drafts_and_searches_from_the_browser_along(read, server):
+    reader = read(f"{server.url}/sign-in")
+    reader.submit("/sign-in$", key=KEY)
+    token = reader.page.xpath("//body/@data-token")[0]
+    ended = reader.http.post(f"{server.url}/sign-out", data={"token": token}, follow_redirects=False)
+    assert ended.headers["clear-site-data"] == '"storage"'

@@ -9,16 +9,27 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import timedelta
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
 from typing import Final
 
 from kb import clock
-from kb.api.errors import Invalid, KeyExists, KeyRotated, NotFound, SettingError, StoreUnavailable, Unavailable
+from kb.api.errors import (
+    Invalid,
+    KeyExists,
+    KeyRotated,
+    NotFound,
+    SettingError,
+    StoreUnavailable,
+    TooManyCalls,
+    Unavailable,
+)
 from kb.api.rights import KEY_PREFIX, Limit, Right
+from kb.asgi.rate_limit import GCRA
 from kb.clock import shown
-from kb.filesystem import write_private
+from kb.filesystem import ownership, write_private
 from kb.store.protocol import Keys
 from kb.store.rows import NamedKey, now_iso
 
@@ -55,6 +66,8 @@ class KeyFile:
         self._path = path
         try:
             self._keys = {key.name: key for key in _read(path)}
+        except PermissionError as error:
+            raise SettingError(f"{path}, the file of keys, cannot be read.{ownership(path)}") from error
         except (OSError, ValueError, TypeError, KeyError) as error:
             why = f"it lacks {error}" if isinstance(error, KeyError) else error
             raise SettingError(f"{path}, the file of keys, cannot be read: {why}") from None
@@ -103,6 +116,7 @@ class Keyring:
         self._keys = {key.name: key for key in file.all()} if file else {}
         self._read_at = monotonic()
         self._retry_at = 0.0
+        self._rates = cache(GCRA)
 
     def open(self, keys: Keys) -> None:
         """Use the keys that engines share."""
@@ -126,10 +140,19 @@ class Keyring:
             return sorted(self._read(fresh=True).values(), key=lambda key: key.name)
 
     def identify(self, digest: str) -> NamedKey | None:
-        """Return the key whose token has this SHA-256 in hex, and record the use; None if no key has it."""
+        """Return the key whose token has this SHA-256 in hex, and record the use; None if no key has it.
+
+        Raises:
+            TooManyCalls: the key has used its requests of this minute.
+        """
         with self._lock:
             matching = [key for key in self._read().values() if key.opens(digest)]
-            return self._use(matching[0]) if matching else None
+            if not matching:
+                return None
+            [key, *_] = matching
+            if key.per_minute and (wait := self._rates(key.per_minute).acquire(key.name)):
+                raise TooManyCalls.after(wait)
+            return self._use(key)
 
     def named(self, name: str) -> NamedKey | None:
         """Return a key by name, as last read, without waiting.
@@ -139,7 +162,8 @@ class Keyring:
         """
         if monotonic() - self._read_at > max(STALE_SECONDS, self._fresh_seconds):
             raise Unavailable
-        return self._keys.get(name)
+        key = self._keys.get(name)
+        return None if key is None or key.is_expired else key
 
     def existing(self, name: str) -> NamedKey:
         """Return the current key of a name.
@@ -150,8 +174,17 @@ class Keyring:
         with self._lock:
             return self._existing(name)
 
-    def make(self, name: str, right: Right, limit: Limit) -> tuple[NamedKey, str]:
+    def make(
+        self, name: str, right: Right, limit: Limit, expires_at: str | None = None, per_minute: int | None = None
+    ) -> tuple[NamedKey, str]:
         """Make a key; return it along with its token, which is not stored.
+
+        Args:
+            name: its name.
+            right: its right.
+            limit: its limit.
+            expires_at: the time from which it is not valid.
+            per_minute: the maximum number of its requests per minute.
 
         Raises:
             KeyExists: a key of this name exists.
@@ -163,7 +196,16 @@ class Keyring:
             raise Invalid("right: a key with a limit can have the right read or write, not admin.")
         token = _new_token()
         with self._lock:
-            key = NamedKey(name, right, limit.tags, limit.folder, token_digest(token), now_iso())
+            key = NamedKey(
+                name,
+                right,
+                limit.tags,
+                limit.folder,
+                token_digest(token),
+                now_iso(),
+                expires_at=expires_at,
+                per_minute=per_minute,
+            )
             if not self._opened().add(key):
                 raise KeyExists(f"Key {name!r} already exists. Rotate it, or revoke it first.")
             self._keys[name] = key

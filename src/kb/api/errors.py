@@ -7,11 +7,15 @@ An error without a code of its own is sent as its base class, or is never sent.
 
 import errno
 import inspect
+import math
 from collections.abc import Iterator
 from typing import Final, Self
 
 REMEDY: Final = "Mount it writable or repair it ('mount' and the kernel's log show the fault)"
 """What to do if a disk cannot be written."""
+
+
+LONGEST_RETRY: Final = 60
 
 
 class KbError(Exception):
@@ -162,6 +166,24 @@ class TooManyGuesses(KbError, status=429, code="too-many-guesses"):
     """This address sent too many wrong keys. Wait, then send the right one."""
 
 
+class Later(KbError):
+    """A request that may be repeated later."""
+
+    retry_after = 1
+    """The seconds to wait before the next attempt."""
+
+    @classmethod
+    def after(cls, seconds: float, detail: str | None = None) -> Self:
+        """Return the error for a request that would have to wait this long."""
+        error = cls(detail)
+        error.retry_after = max(1, min(math.ceil(seconds), LONGEST_RETRY))
+        return error
+
+
+class TooManyCalls(Later, status=429, code="too-many-calls"):
+    """This key has used its requests of this minute. Wait, or ask for a key with more."""
+
+
 class HeadTooLarge(KbError, status=431, code="head-too-large"):
     """The URL and headers of the request are larger than the server accepts."""
 
@@ -207,7 +229,7 @@ class Overloaded(KbError, status=503, code="overloaded"):
         return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
-class Busy(KbError, status=503, code="busy"):
+class Busy(Later, status=503, code="busy"):
     """Too many searches are running or waiting (KB_MAX_SEARCHES). Try again in a second."""
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from kb.api.fields import Like, Reply, Request, SourcePath, Tags, whole
+from kb.api.fields import Instant, Like, Reply, Request, SourcePath, Tags, whole
 from kb.api.rights import Right, folder_prefix
 
 KeyName = Annotated[
@@ -16,12 +16,17 @@ Folder = Annotated[SourcePath, AfterValidator(folder_prefix)]
 
 
 class KeyRequest(Request):
-    """A new key. `tags` limits it to documents with one of these tags, `path` to documents in this folder."""
+    """A new key. `tags` limits it to documents with one of these tags, `path` to documents in this folder.
+
+    The key is not valid from `expires_at` on, and may make at most `per_minute` requests per minute.
+    """
 
     name: KeyName
     right: Right = "read"
     tags: Annotated[Tags, Field(default_factory=list)]
     path: Folder | None = None
+    expires_at: Instant | None = None
+    per_minute: Annotated[int, Field(ge=1, le=100_000)] | None = None
 
 
 class RotateRequest(Request):
@@ -50,6 +55,8 @@ class Key(KeyRights):
 
     created_at: str
     used_at: str | None
+    expires_at: str | None = None
+    per_minute: int | None = None
 
 
 class NewKey(Key):

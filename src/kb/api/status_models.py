@@ -66,6 +66,18 @@ class ClockStatus(Reply):
     says: str
 
 
+class Attention(Reply):
+    """Something that needs attention: `says` is the fact, and `remedy` what to do.
+
+    `is_urgent` means that data is at risk or that kb cannot work.
+    """
+
+    name: str
+    says: str
+    remedy: str
+    is_urgent: bool
+
+
 class Status(Reply):
     """The engine's state: `documents` counts by doc_type, `languages` by language, `top_tags` by tag.
 
@@ -73,7 +85,8 @@ class Status(Reply):
     `precisions` counts the vectors computed in each precision, including vectors of deleted passages. `full_text` is
     the index that answers keyword searches. `replica` is null without replicas, and `clock` is null while kb trusts the
     machine's clock. `foreign` lists objects in the database that kb did not create, such as a trigger; such an object
-    may change saved data. `notes_folder` is null without KB_NOTES_DIR.
+    may change saved data. `notes_folder` is null without KB_NOTES_DIR. `attention`
+    lists what needs attention, the most urgent first; for a key with a limit it is empty.
     """
 
     version: str
@@ -96,3 +109,4 @@ class Status(Reply):
     clock: ClockStatus | None = None
     foreign: list[str] = []
     notes_folder: NotesFolderStatus | None = None
+    attention: list[Attention] = []

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from html import escape
 from http import HTTPStatus
+from typing import Final
 
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.types import Scope
 
 from kb.api.errors import (
     Busy,
@@ -16,6 +20,7 @@ from kb.api.errors import (
     DiskFull,
     FilesUnavailable,
     KbError,
+    Later,
     ModelChanged,
     NoConnection,
     Overloaded,
@@ -23,6 +28,7 @@ from kb.api.errors import (
     TooLarge,
     Unconfirmed,
 )
+from kb.asgi.security_headers import POLICY
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +43,6 @@ class ProblemResponse(JSONResponse):
 
 RETRY_SECONDS: dict[type[KbError], int] = {
     Overloaded: 5,
-    Busy: 1,
     ModelChanged: 1,
     StoreUnavailable: 5,
     NoConnection: 5,
@@ -49,8 +54,24 @@ RETRY_SECONDS: dict[type[KbError], int] = {
 
 
 def problem(error: KbError, headers: Mapping[str, str] | None = None) -> ProblemResponse:
-    retry = {"Retry-After": str(RETRY_SECONDS[type(error)])} if type(error) in RETRY_SECONDS else {}
+    seconds = error.retry_after if isinstance(error, Later) else RETRY_SECONDS.get(type(error))
+    retry = {"Retry-After": str(seconds)} if seconds else {}
     return ProblemResponse(problem_body(error), status_code=error.status, headers={**retry, **(headers or {})})
+
+
+PAGE: Final = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
+<h1>{title}</h1>
+<p>{detail}</p>
+"""
+
+
+def refusal(scope: Scope, error: KbError) -> Response:
+    """Return the response to a request that reaches no app: a page for a browser, a problem for a program."""
+    if "text/html" not in Headers(scope=scope).get("accept", ""):
+        return problem(error)
+    page = PAGE.format(title=escape(HTTPStatus(error.status).phrase), detail=escape(error.detail))
+    return HTMLResponse(page, error.status, {POLICY: "default-src 'none'", "Cache-Control": "no-store"})
 
 
 def problem_body(error: KbError) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Collection
 from typing import Final
 from urllib.parse import urlsplit
@@ -12,7 +13,10 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import ForeignOrigin, Misdirected
-from kb.asgi.error_replies import problem
+from kb.asgi.error_replies import refusal
+
+PREFIX: Final = re.compile(r"[\w.~%-]+(?:/[\w.~%-]+)*", re.ASCII)
+"""A path that a cookie may have."""
 
 PORTS: Final = {"http": 80, "https": 443}
 ELSEWHERE: Final = ("cross-site", "same-site")
@@ -20,6 +24,11 @@ ELSEWHERE: Final = ("cross-site", "same-site")
 
 UNNAMED: Final = "Pages of other sites may not call this server, and the browser did not name the site of this page."
 """The refusal if no entry of KB_ALLOWED_HOSTS would help."""
+
+OTHER_PORT: Final = (
+    "This page is from {}, but the request names the host {}, without the same port. If a reverse proxy is in between,"
+    " it must pass on the port: in nginx, proxy_set_header Host $http_host."
+)
 
 
 class OriginMiddleware:
@@ -36,8 +45,7 @@ class OriginMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 403, or pass the request on."""
         if scope["type"] == "http" and self._is_foreign(headers := Headers(scope=scope)):
-            is_named = headers.get("origin", "").partition(":")[0] in PORTS
-            return await problem(ForeignOrigin() if is_named else ForeignOrigin(UNNAMED))(scope, receive, send)
+            return await refusal(scope, ForeignOrigin(_reason(headers)))(scope, receive, send)
         return await self.app(scope, receive, send)
 
     def _is_foreign(self, headers: Headers) -> bool:
@@ -69,7 +77,7 @@ class HostMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 421 or 403, or pass the request on."""
         if scope["type"] == "http" and not self._is_ours(Headers(scope=scope).get("host", "")):
-            return await problem(Misdirected())(scope, receive, send)
+            return await refusal(scope, Misdirected())(scope, receive, send)
         return await self.app(scope, receive, send)
 
     def _is_ours(self, host: str) -> bool:
@@ -84,6 +92,17 @@ class HostMiddleware:
         return True
 
 
+def _reason(headers: Headers) -> str | None:
+    """Return why a page is foreign, if adding its host to KB_ALLOWED_HOSTS would not be the remedy."""
+    origin, host = headers.get("origin", ""), headers.get("host", "")
+    if origin.partition(":")[0] not in PORTS:
+        return UNNAMED
+    page, here = _place(origin), _place(f"//{host}")
+    if page and here and page[0] == here[0]:
+        return OTHER_PORT.format(origin, host)
+    return None
+
+
 def _place(url: str, port: int = 0) -> tuple[str, int] | None:
     """Return a URL's host and port, with `port` as the default; None if it is not a URL."""
     try:
@@ -96,5 +115,10 @@ def _place(url: str, port: int = 0) -> tuple[str, int] | None:
 def outer_address(request: Request) -> str:
     """Return the address that a request was sent to, as a proxy before the server reports it, without a final slash."""
     scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme
-    prefix = request.headers.get("x-forwarded-prefix", "").rstrip("/")
-    return f"{scheme}://{request.url.netloc}{prefix}"
+    return f"{scheme}://{request.url.netloc}{outer_path(request).rstrip('/')}"
+
+
+def outer_path(request: Request) -> str:
+    """Return the path under which a proxy publishes the server, with slashes at both ends."""
+    prefix = request.headers.get("x-forwarded-prefix", "").strip("/")
+    return f"/{prefix}/" if PREFIX.fullmatch(prefix) else "/"

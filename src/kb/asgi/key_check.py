@@ -12,7 +12,7 @@ from typing import Final, Self
 from kb.api.errors import SettingError
 from kb.api.rights import Caller
 from kb.running_engine import FIRST_KEY, data_folder
-from kb.settings import EngineKey, key_text, reveal
+from kb.settings import EngineKey, keys_in, reveal
 
 Identify = Callable[[str], Awaitable[Caller | None]]
 """Returns the caller for a key; None if the key is wrong."""
@@ -75,10 +75,7 @@ class SecretFile:
 
     def _read(self) -> None:
         state = self._state()
-        lines = map(str.strip, self._path.read_text().splitlines())
-        secrets = [key_text(line) for line in lines if line and not line.startswith("#")]
-        if not secrets:
-            raise ValueError(f"{self._path} contains no key")
+        secrets = keys_in(self._path)
         warn_of_short(secrets, self._variable)
         self._keys, self._first, self._read_in = KeyCheck(secrets), secrets[0], state
 

@@ -10,8 +10,11 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 
-def probes(ready: Callable[[Request], Awaitable[bool]]) -> list[Route]:
-    """Return the routes `/healthz`, which answers while the process lives, and `/readyz`, which reports `ready`."""
+def probes(ready: Callable[[Request], Awaitable[bool]], otherwise: str = "not ready") -> list[Route]:
+    """Return the routes `/healthz`, which answers while the process lives, and `/readyz`, which reports `ready`.
+
+    `otherwise` is the text of a process that is not ready.
+    """
 
     async def healthz(_: Request) -> PlainTextResponse:
         return PlainTextResponse("ok")
@@ -19,7 +22,7 @@ def probes(ready: Callable[[Request], Awaitable[bool]]) -> list[Route]:
     async def readyz(request: Request) -> PlainTextResponse:
         if await ready(request):
             return PlainTextResponse("ready")
-        return PlainTextResponse("not ready", status_code=503)
+        return PlainTextResponse(otherwise, status_code=503)
 
     return [Route("/healthz", healthz), Route("/readyz", readyz)]
 
@@ -30,9 +33,9 @@ class ProbesFirst:
     Supervisors often use a temporary address that no setting contains.
     """
 
-    def __init__(self, app: ASGIApp, ready: Callable[[Request], Awaitable[bool]]) -> None:
+    def __init__(self, app: ASGIApp, ready: Callable[[Request], Awaitable[bool]], otherwise: str = "not ready") -> None:
         self._app = app
-        routes = probes(ready)
+        routes = probes(ready, otherwise)
         self._probes = Router(routes)
         self._paths = {route.path for route in routes}
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -19,6 +21,9 @@ from kb.api.errors import SettingError
 from kb.asgi.error_replies import on_http_exception
 
 ENTRY_POINTS: Final = "kb.apps"
+LATE_SECONDS: Final = 2.0
+"""How long a stop waits for an app that is being imported; less than the time for the whole stop."""
+
 START_SECONDS: Final = 30
 """The time that a request waits for an app that is still starting."""
 
@@ -220,8 +225,8 @@ async def _keep(
     async with AsyncExitStack() as stack:
         try:
             for late_app in late:
-                app = await asyncio.to_thread(late_app.row.build, context)
-                if stopping.is_set():
+                app = await _built(late_app.row, context, stopping)
+                if app is None:
                     return
                 await stack.enter_async_context(app.router.lifespan_context(app))
                 apps.append(app)
@@ -231,6 +236,29 @@ async def _keep(
                 late_app.decide()
             started.set_result(all(late_app.has_started for late_app in late))
         await stopping.wait()
+
+
+async def _built(row: SubApp, context: AppContext, stopping: asyncio.Event) -> Starlette | None:
+    """Return the app; None if a stop comes first. An import cannot be interrupted: a slow one stays behind."""
+    loop = asyncio.get_running_loop()
+    building: asyncio.Future[Starlette] = loop.create_future()
+
+    def build() -> None:
+        try:
+            give = partial(building.set_result, row.build(context))
+        except BaseException as error:  # noqa: BLE001 - the caller raises it
+            give = partial(building.set_exception, error)
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(give)
+
+    threading.Thread(target=build, name="kb-import", daemon=True).start()
+    stop = asyncio.create_task(stopping.wait())
+    either: set[asyncio.Future[Any]] = {building, stop}
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    if stopping.is_set() and not building.done():
+        await asyncio.wait({building}, timeout=LATE_SECONDS)
+    stop.cancel()
+    return None if stopping.is_set() else building.result()
 
 
 def _before_stop(apps: Iterable[Starlette]) -> None:

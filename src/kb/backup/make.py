@@ -13,25 +13,30 @@ from filelock import FileLock, Timeout
 
 from kb import __version__, clock
 from kb.api.errors import StoreError
-from kb.backup.prune import prune
+from kb.backup.objects import damaged_objects
+from kb.backup.prune import prune, version_fault
 from kb.backup.storage import (
     ARCHIVE,
+    LOCK,
     STAGED,
     BackupManifest,
     Collector,
+    FolderWriter,
+    Writer,
     backup_folders,
     discarded_unless_finished,
+    object_name,
     stream_digest,
     write_to,
 )
 from kb.backup.swap import finish_restore
 from kb.blobs.folder import KeptFiles
+from kb.filesystem import give_to_owner
 from kb.settings import Settings
 from kb.store.sqlite.backup import Snapshot
 
 logger = logging.getLogger(__name__)
 
-LOCK: Final = "lock"
 MOST_OPEN: Final = 256
 """The number of new files that may be opened while writers wait; if more files are new, kb copies them first."""
 
@@ -45,12 +50,39 @@ class BackupResult:
         manifest: its contents.
         added: the number of files that no earlier backup in the folder contains.
         absent: the number of files that are neither kept nor in an earlier backup: they were not kept, or are lost.
+        healed: the digests of damaged files in the folder that were copied again, for all backups.
+        damaged: the digests of damaged files in the folder that could not be copied again.
     """
 
     path: Path
     manifest: BackupManifest
     added: int
     absent: int
+    healed: frozenset[str] = frozenset()
+    damaged: frozenset[str] = frozenset()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What somebody who relies on the backups should know."""
+        lines = [
+            f"the file {name} is damaged or missing; an earlier backup may have it" for name in self.manifest.missing
+        ]
+        if self.absent:
+            lines.append(
+                f"the backup lacks {self.absent} files of documents, because KB_KEEP_FILES was off or they are lost;"
+                " 'kb doctor' reports them"
+            )
+        if self.healed:
+            lines.append(f"{len(self.healed)} damaged files in the backup folder were copied again: check its disk")
+        if self.damaged:
+            lines.append(
+                f"{len(self.damaged)} damaged files in the backup folder, such as {object_name(min(self.damaged))},"
+                " cannot be copied again, because the data folder does not have them; earlier backups lack them:"
+                " restore these with --without-damaged"
+            )
+        if fault := version_fault(self.manifest, self.path.name):
+            lines.append(f"{fault} This backup does not replace earlier ones.")
+        return lines
 
 
 def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[], None] = lambda: None) -> BackupResult:
@@ -64,6 +96,7 @@ def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[]
         StoreError: the database is unreadable or damaged, or the backup cannot be written. Nothing is left of it.
     """
     finish_restore(settings)
+    refuse_own_files(settings, target)
     path = settings.database_path
     try:
         with (
@@ -71,14 +104,33 @@ def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[]
             closing(Snapshot(path)) as moment,
             discarded_unless_finished(write_to(target, settings.backup_key)) as writer,
         ):
+            found = _damaged_objects(settings, target, writer, checkpoint)
             copier = Copier(settings, moment, writer, checkpoint)
             manifest = copier.copy()
-            made = BackupResult(writer.finish(manifest), manifest, copier.added, copier.absent)
+            left = writer.damaged if isinstance(writer, FolderWriter) else set()
+            made = BackupResult(
+                writer.finish(manifest), manifest, copier.added, copier.absent, found - left, found & left
+            )
             if target.suffix != ARCHIVE:
                 prune(target, keep)
+                give_to_owner(target, target)
     except OSError as error:
         raise StoreError(f"kb cannot write the backup {target}: {error.strerror or error}.") from error
     return made
+
+
+def _damaged_objects(settings: Settings, root: Path, writer: Writer, checkpoint: Callable[[], None]) -> frozenset[str]:
+    """Find damaged files of earlier backups, and keep the writer from using them again; return their digests."""
+    if not isinstance(writer, FolderWriter):
+        return frozenset()
+    originals = KeptFiles(settings.files_dir)
+
+    def size_of(digest: str) -> int | None:
+        path = originals.path(digest)
+        return path.stat().st_size if path.exists() else None
+
+    writer.damaged = damaged_objects(root, size_of, checkpoint)
+    return frozenset(writer.damaged)
 
 
 class Copier:
@@ -154,6 +206,18 @@ class Copier:
             self._damaged.add(path)
         self.added += 1
         return digest
+
+
+def refuse_own_files(settings: Settings, target: Path) -> None:
+    """Refuse a folder among the files of kb, which removes what it does not know there.
+
+    Raises:
+        StoreError: the target is in one of them.
+    """
+    whole = target.resolve()
+    for own in (settings.files_dir, settings.staging_dir):
+        if whole.is_relative_to(own.resolve()):
+            raise StoreError(f"kb keeps its own files in {own}. Name a folder apart from it for backups.")
 
 
 def refuse_occupied(folder: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 from kb import clock
 from kb.api.errors import Stopped, StoreError
 from kb.backup.make import back_up
+from kb.backup.record import BackupRecord
 from kb.backup.storage import age_of_newest
 from kb.settings import Settings
 from kb.threads import BackgroundThread
@@ -29,17 +30,23 @@ class BackupSchedule(BackgroundThread):
     Args:
         settings: the settings of the engine.
         folder: the backup folder.
+        record: receives the results.
     """
 
-    def __init__(self, settings: Settings, folder: Path) -> None:
+    def __init__(self, settings: Settings, folder: Path, record: BackupRecord | None = None) -> None:
         super().__init__("kb-backup")
+        self._record = record or BackupRecord()
         self._settings = settings
         self._folder = folder
 
     def _run(self) -> None:
         pause = 0.0
         while not self._stopping.wait(pause):
-            due = self._settings.backup_hours * 3600 - age_of_newest(self._folder)
+            try:
+                due = self._settings.backup_hours * 3600 - age_of_newest(self._folder)
+            except OSError as error:
+                pause = self._fail(f"{self._folder}: {error.strerror or error}")
+                continue
             pause = min(due, WAIT_SECONDS) if due > 0 else self._back_up()
 
     def _back_up(self) -> float:
@@ -50,10 +57,17 @@ class BackupSchedule(BackgroundThread):
         except Stopped:
             return 0
         except StoreError as error:
-            logger.error("could not make a backup: %s", error)
-            return RETRY_SECONDS
+            return self._fail(str(error))
+        self._record.succeeded()
+        for warning in made.warnings:
+            logger.warning("%s: %s", made.path.name, warning)
         logger.info("made the backup %s", made.path)
         return 0
+
+    def _fail(self, reason: str) -> float:
+        logger.error("could not make a backup: %s", reason)
+        self._record.failed(reason)
+        return RETRY_SECONDS
 
     def _checkpoint(self) -> None:
         if self._stopping.is_set():

@@ -4,6 +4,7 @@ A folder:
 
     objects/ab/abcd…      files by the SHA-256 of their content, shared by all backups
     2026-11-21T…Z/        a backup: kb.db, manifest.json and manifest.json.sha256
+    lock                  held while a backup is written
 
 With a key (KB_BACKUP_KEY), a backup also has a `manifest.json.hmac`, which cannot be forged without the key. The
 manifest names everything else.
@@ -17,7 +18,6 @@ from __future__ import annotations
 import hmac
 import io
 import json
-import logging
 import re
 import shutil
 import tarfile
@@ -39,15 +39,16 @@ from kb.api.overview_models import Seal
 from kb.blobs.protocol import Readable
 from kb.filesystem import open_regular, sync, sync_descriptor
 
-logger = logging.getLogger(__name__)
-
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
 DIGEST: Final = "manifest.json.sha256"
 SEAL: Final = "manifest.json.hmac"
 DATABASE: Final = "kb.db"
 OBJECTS: Final = "objects"
+LOCK: Final = "lock"
 PART: Final = ".part"
+DAMAGED: Final = ".damaged"
+"""The ending of a damaged file that was set aside."""
 ARCHIVE: Final = ".tar"
 STAMP: Final = "%Y-%m-%dT%H-%M-%S.%fZ"
 NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{6}Z")
@@ -173,10 +174,13 @@ class FolderWriter:
         self._part = self._target.with_name(f"{self._target.name}{PART}")
         self._part.mkdir(mode=0o700)
         self.database = self._part / DATABASE
+        self.damaged: set[str] = set()
+        """The files of earlier backups that must not be used again."""
 
     def has(self, digest: str) -> bool:
-        """Return whether a backup in the folder has this file."""
-        return bool(DIGITS.fullmatch(digest)) and (self._root / object_name(digest)).exists()
+        """Return whether a backup in the folder has this file, undamaged."""
+        is_usable = bool(DIGITS.fullmatch(digest)) and digest not in self.damaged
+        return is_usable and (self._root / object_name(digest)).exists()
 
     def put(self, file: BinaryIO) -> str:
         """Store a file for this and other backups; return its SHA-256."""
@@ -189,6 +193,7 @@ class FolderWriter:
         finally:
             part.unlink(missing_ok=True)
         sync(target.parent)
+        self.damaged.discard(digest)
         return digest
 
     def finish(self, manifest: BackupManifest) -> Path:
@@ -342,9 +347,13 @@ def backup_folders(root: Path) -> list[Path]:
 
 
 def objects_in(root: Path) -> list[Path]:
-    """Return the files of a folder's backups, and unfinished files."""
+    """Return the files of a folder's backups, files that were set aside, and unfinished files."""
     objects = root / OBJECTS
-    files = [path for path in objects.glob("??/*") if DIGITS.fullmatch(path.name) and path.name[:2] == path.parent.name]
+    files = [
+        path
+        for path in objects.glob("??/*")
+        if DIGITS.fullmatch(path.name.removesuffix(DAMAGED)) and path.name[:2] == path.parent.name
+    ]
     return files + [path for path in objects.glob(f"*{PART}") if UNFINISHED.fullmatch(path.stem)]
 
 
@@ -355,8 +364,8 @@ def age_of_newest(root: Path) -> float:
     from before does not count as older.
     """
     folders = backup_folders(root)
-    made_at = _made_at(folders[-1]) if folders else clock.LAST
-    ages = [(now - made_at).total_seconds() for now in (clock.own.expiry(), clock.own.now())]
+    newest = made_at(folders[-1]) if folders else clock.LAST
+    ages = [(now - newest).total_seconds() for now in (clock.own.expiry(), clock.own.now())]
     return min((age for age in ages if age >= 0), default=float("inf"))
 
 
@@ -377,7 +386,7 @@ def _next_stamp(root: Path) -> str:
     return now.strftime(STAMP)
 
 
-def _made_at(folder: Path) -> datetime:
+def made_at(folder: Path) -> datetime:
     """Return the time of a backup, which may be earlier than its name."""
     try:
         return datetime.fromisoformat(OpenBackup(folder).manifest.made_at)

@@ -31,6 +31,9 @@ LONG_SECONDS: Final = 900
 WAIT_SECONDS: Final = 30
 """The time that one request waits for a job: less than proxies keep a silent connection."""
 
+READY_SECONDS: Final = 2
+"""The time in which an engine that is ready says so."""
+
 PAUSE_SECONDS: Final = 0.2
 """The pause between two such requests, because an engine may not let them wait (KB_MAX_WAIT_SECONDS=0)."""
 
@@ -110,6 +113,14 @@ class EngineClient:
         self._headers.pop(OPERATION, None)
         if key:
             self._headers[OPERATION] = key
+
+    async def is_ready(self) -> bool:
+        """Return whether the engine answers. A proxy may hide its probe; then any answer counts."""
+        try:
+            response = await self._transport.ask(Outgoing("GET", "/readyz", self._headers), READY_SECONDS)
+        except OSError:
+            return False
+        return response.status < HTTPStatus.INTERNAL_SERVER_ERROR
 
     async def search(self, **request: object) -> JSON:
         """POST /search with the fields of `models.SearchRequest`."""
@@ -372,9 +383,19 @@ class EngineClient:
     async def keys(self) -> JSON:
         return await self._call("GET", "keys")
 
-    async def make_key(self, name: str, *, right: str, tags: Sequence[str] = (), path: str | None = None) -> JSON:
+    async def make_key(
+        self,
+        name: str,
+        *,
+        right: str,
+        tags: Sequence[str] = (),
+        path: str | None = None,
+        expires_at: str | None = None,
+        per_minute: int | None = None,
+    ) -> JSON:
         """POST /keys; the answer's `key` is the new key."""
-        body = _given(name=name, right=right, path=path) | {"tags": list(tags)}
+        given = _given(name=name, right=right, path=path, expires_at=expires_at, per_minute=per_minute)
+        body = given | {"tags": list(tags)}
         return await self._call("POST", "keys", json=body, repeatable=False)
 
     async def rotate_key(self, name: str, *, grace_minutes: int = 0) -> JSON:

@@ -208,6 +208,8 @@ class KeyLine(Line):
     used_at: Moment | None
     former_digest: Digest | None
     former_until: Moment | None
+    expires_at: Moment | None = None
+    per_minute: int | None = None
 
     @property
     def key(self) -> NamedKey:

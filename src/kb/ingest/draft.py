@@ -45,6 +45,13 @@ MAX_DEPTH = 3
 MAX_ATTACHMENTS = 100
 """The maximum number of files inside one file that become documents."""
 
+MOST_SHORT_PASSAGES = 10_000
+BYTES_PER_PASSAGE = 64
+"""A file may have this number of passages, and one more for each of so many bytes: each takes the model's time."""
+
+SHORT_TEXT = 64
+"""The length in characters of a text that may repeat so often that the model must not read it each time."""
+
 SLICE = 64
 """The number of chunks embedded at a time."""
 
@@ -151,7 +158,9 @@ def draft_file(
     name = title or extracted.title or Path(filename).stem[:MAX_TITLE]
     embedder = embedder.current
     passages = Chunker(embedder, checkpoint).split(extracted, with_aliases(name, extracted.aliases))
-    bounded = _bounded(passages, limits.index_bytes(size, is_part=is_part), limits.too_large_index)
+    room = limits.index_bytes(size, is_part=is_part)
+    most = MOST_SHORT_PASSAGES + size // BYTES_PER_PASSAGE
+    bounded = _bounded(passages, room, limits.too_large_index, most)
     draft = _draft(doc_type, name, content_hash or _digest(path), bounded)
     if not draft.chunks:
         raise Unreadable("The file contains no text.")
@@ -201,9 +210,17 @@ def embed_slices(
     if any(draft.space not in (None, VectorSpace.of(embedder.spec)) for draft in drafts):
         raise ModelChanged
     inputs = [draft.inputs[index] for draft in drafts for index in draft.new]
+    known: dict[str, NDArray[np.float32]] = {}
     for start in range(0, len(inputs), SLICE):
         checkpoint()
-        yield embedder.embed_passages(inputs[start : start + SLICE])
+        texts = inputs[start : start + SLICE]
+        if max(map(len, texts)) > SHORT_TEXT:
+            yield embedder.embed_passages(texts)
+            continue
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        known |= zip(new, embedder.embed_passages(new) if new else NO_VECTORS, strict=True)
+        yield np.stack([known[text] for text in texts])
+        known = {text: known[text] for text in texts}  # empty entries mostly follow each other
 
 
 def embedded_contents(drafts: Sequence[Draft], slices: Sequence[NDArray[np.float32]]) -> list[Content]:
@@ -238,10 +255,14 @@ def _draft(doc_type: str, title: str, content_hash: str, passages: Iterable[tupl
     return Draft(doc_type, title, content_hash, chunks, NO_VECTORS, inputs=inputs, language=language)
 
 
-def _bounded(passages: Iterable[tuple[NewChunk, str]], room: float, too_large: str) -> Iterator[tuple[NewChunk, str]]:
-    """Yield the passages while their size in the database, estimated slightly high, fits the limit."""
+def _bounded(
+    passages: Iterable[tuple[NewChunk, str]], room: float, too_large: str, most: int
+) -> Iterator[tuple[NewChunk, str]]:
+    """Yield the passages while their number, and their size in the database, estimated slightly high, fit."""
     header = ""
-    for chunk, text in passages:
+    for number, (chunk, text) in enumerate(passages, 1):
+        if number > most:
+            raise Unreadable(f"The file has more than {most:,} passages of a few letters each. Split it.")
         room -= CHUNK_BYTES + STORED_BYTES * len(chunk.text.encode()) + INDEXED_BYTES * len(chunk.header)
         if chunk.header != header:
             header = chunk.header

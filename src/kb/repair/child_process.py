@@ -19,7 +19,7 @@ from kb.api.errors import KbError, StartError
 from kb.backup.make import back_up
 from kb.backup.restore import verify_backups
 from kb.parser.drop_privileges import end_with, forbid_inspection
-from kb.repair.doctor import Findings, check_data, repair_files
+from kb.repair.doctor import RESTORE, Findings, advice, check_data, repair_files
 from kb.settings import Settings
 from kb.store.sqlite.verify import Remedy
 
@@ -69,11 +69,7 @@ def make_backup(settings: Settings, step: Step) -> dict[str, Any]:
     target = backup_folder(settings)
     step(f"backing up to {target}")
     made = back_up(settings, target, settings.backup_keep, _counted(step))
-    faults = [f"{name} is damaged or missing; the backup has at most an earlier copy" for name in made.manifest.missing]
-    faults = first_faults(faults)
-    if made.absent:
-        faults.append(f"{made.absent} files are not in the backup: KB_KEEP_FILES was off, or the files are lost")
-    return {"faults": faults}
+    return {"faults": first_faults(made.warnings)}
 
 
 def _counted(step: Step) -> Callable[[], None]:
@@ -94,7 +90,11 @@ def verify(settings: Settings, step: Step) -> dict[str, Any]:
     """Verify every backup, and restore the newest as a test; the engine's next start removes leftovers."""
     return {
         "faults": first_faults(
-            list(verify_backups(backup_folder(settings), step, settings.staging_dir, settings.backup_key))
+            list(
+                verify_backups(
+                    backup_folder(settings), step, settings.staging_dir, settings.backup_key, settings.files_dir
+                )
+            )
         )
     }
 
@@ -105,7 +105,9 @@ def first_faults(faults: list[str]) -> list[str]:
 
 
 def check(settings: Settings, step: Step) -> dict[str, Any]:
-    return {"findings": findings(check_data(settings, lambda name: step(f"checking {name}")))}
+    found = check_data(settings, lambda name: step(f"checking {name}"))
+    noted = {} if list(found) == [RESTORE] else advice(settings)
+    return {"findings": findings(found | {name: ([text], Remedy.NOTICE) for name, text in noted.items()})}
 
 
 def repair(settings: Settings, step: Step) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from typing import Final
 import numpy as np
 
 from kb.api.errors import ModelError
-from kb.backup.storage import age_of_newest
+from kb.api.status_models import Attention
+from kb.attention import Facts, attention, free_space
+from kb.backup.record import BackupRecord
 from kb.backup.swap import RestoreFolders, complete_restore
 from kb.backup.verify import checks_of_data, open_data
 from kb.blobs.folder import KeptFiles
@@ -42,7 +44,6 @@ SAME: Final = 0.98
 RESTORE: Final = "interrupted restore"
 """The check for an interrupted restore."""
 
-LOW_SPACE: Final = 256 << 20
 CUT_OFF: Final = (".new", ".new-journal", ".new-wal", ".new-shm")
 """The endings of files that a reindex writes, after the name of the database."""
 
@@ -104,9 +105,29 @@ def _checks_of_place(database: Verification, settings: Settings) -> Sequence[Che
         Check("leftovers", partial(_leftovers, path, settings), Remedy.FILES),
         Check("file permissions", partial(_exposed, path, settings), Remedy.FILES),
         Check("folder permissions", partial(_read_only, path, settings), Remedy.OPERATOR),
-        Check("disk space", partial(_low_space, path, settings), Remedy.OPERATOR),
-        Check("newest backup", partial(_late_backup, settings), Remedy.OPERATOR),
+        *_attention(database, settings),
     ]
+
+
+def _attention(database: Verification, settings: Settings) -> Iterator[Check]:
+    """Yield what `kb.attention` decides about the place, as checks."""
+    urgent = [item for item in found_attention(database, settings) if item.is_urgent]
+    for name in ("disk space", "newest backup"):
+        lines = [f"{item.says}; {item.remedy}" for item in urgent if item.name == name]
+        yield Check(name, partial(iter, lines), Remedy.OPERATOR)
+
+
+def found_attention(database: Verification, settings: Settings) -> list[Attention]:
+    """Return what needs attention, as far as that shows without the engine."""
+    backups, free = BackupRecord().facts(settings), free_space(settings)
+    return attention(Facts(backups=backups, free=free, queue_age=database.queue_age()))
+
+
+def advice(settings: Settings) -> dict[str, str]:
+    """Return what is not urgent, but not well either, by the name of a check or a name of its own."""
+    with closing(open_data(settings)) as database:
+        items = found_attention(database, settings)
+    return {item.name: f"{item.says}; {item.remedy}" for item in items if not item.is_urgent}
 
 
 def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> Iterator[str]:
@@ -171,17 +192,6 @@ def _read_only(path: Path, settings: Settings) -> Iterator[str]:
     for location in (settings.data_dir, path.parent, path, settings.files_dir, settings.staging_dir):
         if location.exists() and not os.access(location, os.W_OK):
             yield f"kb cannot write to {location}"
-
-
-def _low_space(path: Path, settings: Settings) -> Iterator[str]:
-    for folder in dict.fromkeys((settings.data_dir, path.parent)):
-        if (free := shutil.disk_usage(folder).free) < LOW_SPACE:
-            yield f"only {free >> 20} MiB are free for {folder}"
-
-
-def _late_backup(settings: Settings) -> Iterator[str]:
-    if settings.backup_dir and age_of_newest(settings.backup_dir) > 2 * settings.backup_hours * 3600:
-        yield f"{settings.backup_dir} has no backup from the last {2 * settings.backup_hours:g} hours"
 
 
 def repair_files(settings: Settings) -> None:

@@ -18,6 +18,7 @@ from pydantic import SecretStr
 from kb.api.errors import MaintenanceRunning, NoBackupFolder, StoreError
 from kb.api.overview_models import Backup, Maintenance, MaintenanceAction, Task
 from kb.backup import storage
+from kb.backup.record import BackupRecord
 from kb.clock import shown
 from kb.settings import Settings, reveal
 
@@ -36,10 +37,12 @@ class MaintenanceTasks:
 
     Args:
         settings: the settings of the engine.
+        record: receives the results of backups.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, record: BackupRecord | None = None) -> None:
         self._settings = settings
+        self._record = record or BackupRecord()
         self._lock = threading.Lock()
         self._tasks: dict[str, Task] = {}
         self._known: dict[str, Backup] = {}
@@ -109,6 +112,8 @@ class MaintenanceTasks:
         except ValueError:  # cut off within a word, or mixed with other output
             logger.exception("the output of the maintenance process is not valid")
             ended = _ended(task, {"error": CUT_OFF})
+        if task.action == "back-up" and not self._stopping:
+            self._record.failed(ended.error) if ended.error else self._record.succeeded()
         with self._lock:
             self._tasks[task.action] = ended
             if task.action == "repair" and not ended.error:

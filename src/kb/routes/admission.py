@@ -1,9 +1,12 @@
-"""Queues for requests that take a while, with a limit on waiting requests."""
+"""Queues for requests that take a while: short waits, and a fair share for each client."""
 
 import asyncio
+import math
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Final
 
 from starlette.types import Scope
@@ -16,9 +19,50 @@ HAS_TURN: Final = "kb.has_turn"
 PAUSE, LONGEST_PAUSE = 0.3, 1.0
 """The pause after a turn if other work waits: this share of the turn's time, and at most this number of seconds."""
 
+TYPICAL_SECONDS: Final = 0.05
+"""The expected time of a turn before any was measured."""
+
+WEIGHT, OUTLIER = 0.2, 4.0
+"""The weight of the last turn in a mean time, and the multiple of the mean beyond which a turn counts no more."""
+
+LEAST_SECONDS: Final = 0.005
+"""A shorter mean would take too long to grow."""
+
+MOST_CLIENTS: Final = 1000
+"""The number of clients beyond which those without requests are forgotten."""
+
+
+@dataclass(slots=True)
+class Client:
+    """A client of a queue.
+
+    Args:
+        seconds: the mean time of its turns.
+        used: its use of turns in seconds, plus the time before it came. The client with the least is next.
+        waiting: its requests, in the order of their arrival.
+        running: the number of its turns now.
+    """
+
+    seconds: float
+    used: float
+    waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
+    running: int = 0
+
+    @property
+    def is_active(self) -> bool:
+        return bool(self.waiting or self.running)
+
+    @property
+    def load(self) -> float:
+        """The expected time of its waiting requests, in seconds."""
+        return len(self.waiting) * self.seconds
+
 
 class Admission:
-    """A queue: some requests run, and the others wait, first come, first served.
+    """A queue: some requests run, and the others wait. Each client's requests take turns in the order they came.
+
+    The next turn is for the client that used the least time, as in start-time fair queuing (Goyal, Vin and Cheng,
+    1996), so that a client with many or expensive requests delays mostly itself.
 
     Args:
         limit: the maximum number of requests that run or wait.
@@ -26,6 +70,7 @@ class Admission:
         requested: what there is too much of beyond the limit, for the message; None for searches.
         gives_way: returns whether other work waits, which a queue that is never empty would starve.
         clock: returns monotonic seconds, to time turns.
+        patience: the longest expected wait in seconds; a request that would wait longer is refused at once.
     """
 
     def __init__(
@@ -35,14 +80,20 @@ class Admission:
         requested: str | None = None,
         gives_way: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.perf_counter,
+        patience: float = math.inf,
     ) -> None:
         self._limit = limit
         self._at_once = at_once
         self._refusal = requested and f"Too many {requested} (at most {limit} at once). Try again in a second."
         self._gives_way = gives_way
         self._clock = clock
+        self._patience = patience
         self._count = 0
-        self._turns = asyncio.Semaphore(at_once)
+        self._free = at_once
+        self._seconds = TYPICAL_SECONDS
+        self._now = 0.0
+        self._clients: dict[str, Client] = {}
+        self.refused = 0
 
     @property
     def is_crowded(self) -> bool:
@@ -50,37 +101,96 @@ class Admission:
         return self._count > 1
 
     @asynccontextmanager
-    async def turn(self, scope: Scope) -> AsyncIterator[None]:
-        """Wait for a turn, which lasts as long as the request, including a second attempt.
+    async def turn(self, scope: Scope, name: str = "") -> AsyncIterator[None]:
+        """Wait for a turn, which lasts as long as the request, including a second attempt; `name` is the client's.
 
         Raises:
-            Busy: too many requests wait.
+            Busy: too many requests wait, or this one would wait too long.
         """
         if HAS_TURN in scope:
             yield
             return
-        await self._begin()
+        client = await self._begin(name)
         begun = self._clock()
         try:
             scope[HAS_TURN] = True
             yield
         finally:
-            self._end(self._clock() - begun)
+            self._end(client, self._clock() - begun)
 
-    async def _begin(self) -> None:
-        if self._count >= self._limit:
-            raise Busy(self._refusal)
+    def expected(self, client: Client) -> float:
+        """Return the time in seconds that the next request of a client will probably wait."""
+        if self._free:
+            return 0.0
+        before = client.load
+        others = sum(min(other.load, before + other.seconds) for other in self._clients.values() if other is not client)
+        return (before + others) / self._at_once + self._seconds / 2
+
+    async def _begin(self, name: str) -> Client:
+        client = self._client(name)
+        wait = self.expected(client)
+        if self._count >= self._limit or wait > self._patience:
+            self.refused += 1
+            raise Busy.after(wait, self._refusal)
         self._count += 1
+        turn = asyncio.get_running_loop().create_future()
+        client.waiting.append(turn)
+        self._hand_out()
         try:
-            await self._turns.acquire()
+            await turn
         except BaseException:
             self._count -= 1
+            if turn.done() and not turn.cancelled():
+                client.running -= 1
+                self._release()
+            elif turn in client.waiting:
+                client.waiting.remove(turn)
             raise
+        return client
 
-    def _end(self, seconds: float) -> None:
+    def _end(self, client: Client, seconds: float) -> None:
         """Start the next turn; if other work waits, after a pause in proportion to this turn."""
         self._count -= 1
+        client.running -= 1
+        client.used += seconds
+        client.seconds = _mean(client.seconds, seconds)
+        self._seconds = _mean(self._seconds, seconds)
         if self._count >= self._at_once and self._gives_way():
-            asyncio.get_running_loop().call_later(min(PAUSE * seconds, LONGEST_PAUSE), self._turns.release)
+            asyncio.get_running_loop().call_later(min(PAUSE * seconds, LONGEST_PAUSE), self._release)
         else:
-            self._turns.release()
+            self._release()
+
+    def _release(self) -> None:
+        self._free += 1
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Give each free turn to the client that used the least time."""
+        while self._free and (client := self._next()):
+            self._now = max(self._now, client.used)
+            self._free -= 1
+            client.running += 1
+            client.waiting.popleft().set_result(None)
+
+    def _next(self) -> Client | None:
+        """Return the client with the least use of those that wait; requests that were given up do not count."""
+        waiting = []
+        for client in self._clients.values():
+            while client.waiting and client.waiting[0].done():
+                client.waiting.popleft()
+            if client.waiting:
+                waiting.append(client)
+        return min(waiting, key=lambda client: client.used, default=None)
+
+    def _client(self, name: str) -> Client:
+        """Return a client; one that comes back gets no credit for the time in which it was away."""
+        if len(self._clients) > MOST_CLIENTS:
+            self._clients = {name: client for name, client in self._clients.items() if client.is_active}
+        client = self._clients.setdefault(name, Client(self._seconds, self._now))
+        if not client.is_active:
+            client.used = max(client.used, self._now)
+        return client
+
+
+def _mean(mean: float, seconds: float) -> float:
+    return mean + WEIGHT * (min(seconds, OUTLIER * max(mean, LEAST_SECONDS)) - mean)

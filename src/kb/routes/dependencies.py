@@ -18,6 +18,7 @@ from kb.api.limits import MAX_ID, MAX_PAGE
 from kb.api.overview_models import Maintenance, MaintenanceAction
 from kb.api.rights import ANYONE, ON_BEHALF_OF, OPERATION, Caller, Right
 from kb.api.settings_models import SettingList, SettingsChange
+from kb.api.status_models import Attention
 from kb.asgi.bearer import CALLER
 from kb.documents.disk_use import DiskUse
 from kb.documents.originals import Originals
@@ -29,8 +30,8 @@ from kb.routes.admission import Admission
 from kb.search.document_map import DocumentMapper
 from kb.search.service import SearchService
 from kb.settings import Settings
-from kb.store.protocol import Store
-from kb.store.rows import Author
+from kb.store.protocol import Store, Transaction
+from kb.store.rows import Author, Counts
 from kb.telemetry.instruments import Instruments
 from kb.worker.loop import Worker
 from kb.worker.reembed import Reembedder
@@ -95,6 +96,7 @@ class Services:
     instruments: Instruments
     originals_use: DiskUse
     backups_use: DiskUse
+    attention: Callable[[Transaction, Counts], list[Attention]]
 
 
 async def get_services(request: Request) -> Services:
@@ -177,10 +179,16 @@ def turn(queue: Callable[[Services], Admission]) -> Any:  # noqa: ANN401 - FastA
     """
 
     async def wait(services: ServicesDep, request: Request) -> AsyncIterator[None]:
-        async with queue(services).turn(request.scope):
+        async with queue(services).turn(request.scope, _client_of(request, services)):
             yield
 
     return Depends(wait, scope="function")
+
+
+def _client_of(request: Request, services: Services) -> str:
+    """Return who shares the turns of a queue: a key, or without keys an address."""
+    caller = get_caller(request, services)
+    return caller.name or (request.client.host if request.client else "")
 
 
 OPERATION_KEY = re.compile(r"[0-9A-Za-z-]{1,64}")

@@ -1,12 +1,13 @@
 """Keys and the audit log."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
-from kb.api.errors import KeyExists, NoKeySet, NotFound
+from kb import clock
+from kb.api.errors import Invalid, KeyExists, NoKeySet, NotFound
 from kb.api.fields import JobsCursor
 from kb.api.key_models import (
     AuditLine,
@@ -61,7 +62,11 @@ def make_key(key_request: KeyRequest, services: ServicesDep, author: AuthorDep) 
     with services.store.write() as tx:
         tx.audit.add([AuditEvent("key-make", key=key_request.name)], author)
         key, token = services.keyring.make(
-            key_request.name, key_request.right, Limit(tuple(key_request.tags), key_request.path)
+            key_request.name,
+            key_request.right,
+            Limit(tuple(key_request.tags), key_request.path),
+            expiry(key_request.expires_at),
+            key_request.per_minute,
         )
     return NewKey(**dict(key_model(key)), key=token)
 
@@ -132,6 +137,19 @@ def list_audit(services: ServicesDep, query: Annotated[AuditQuery, Query()]) -> 
     return AuditList(lines=lines, next_cursor=str(lines[-1].id) if len(page) > limit else None)
 
 
+def expiry(at: datetime | None) -> str | None:
+    """Return the time from which a new key is not valid.
+
+    Raises:
+        Invalid: it is past.
+    """
+    if at is None:
+        return None
+    if at <= clock.own.now():
+        raise Invalid("expires_at: this time is past. Name a later one.")
+    return clock.shown(at.timestamp())
+
+
 def key_model(key: NamedKey) -> Key:
     """Return the response for a key."""
     return Key(
@@ -141,4 +159,6 @@ def key_model(key: NamedKey) -> Key:
         path=key.folder,
         created_at=key.created_at,
         used_at=key.used_at,
+        expires_at=key.expires_at,
+        per_minute=key.per_minute,
     )

@@ -69,8 +69,10 @@ def in_ms(minute: last_hour.MinuteCounts) -> dict[str, Any]:
 def status(services: ServicesDep, request: Request, top_tags: TopTags = 0) -> Status:
     """Return the version, model and state of this engine, and the counts of its content."""
     embedder, folder = services.embedder, services.notes_folder
+    is_limited = bool(get_caller(request, services).limit)
     with services.store.read() as tx:
         counts, history = tx.counts(), tx.history.counts()
+        attention = [] if is_limited else services.attention(tx, counts)
         used = tx.documents.tags() if top_tags else []
     most_used = sorted(used, key=lambda pair: -pair[1])[:top_tags]
     return Status(
@@ -93,7 +95,8 @@ def status(services: ServicesDep, request: Request, top_tags: TopTags = 0) -> St
         replica=ReplicaStatus.model_validate(replica) if (replica := services.store.replica) else None,
         clock=clock_status(),
         foreign=list(counts.foreign),
-        notes_folder=None if folder is None or get_caller(request, services).limit else folder.status(),
+        notes_folder=None if folder is None or is_limited else folder.status(),
+        attention=attention,
     )
 
 

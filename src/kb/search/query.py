@@ -41,6 +41,11 @@ MAX_CONDITIONS = 32
 """The maximum number of required phrases in a query, and of excluded ones."""
 
 EXCLUDED = "excluded words and phrases"
+MAX_PHRASE_WORDS = 64
+"""A document is compared with this number of words of a phrase. The time for more grows with their square."""
+
+MAX_QUOTED_WORDS = 256
+"""The maximum number of words that are compared of all phrases of a query."""
 
 LEAST_PAIRS = 0.25
 """An answer contains more than this share of the letter pairs of a question in a script without spaces."""
@@ -164,7 +169,7 @@ class Query:
         """
         text = composed(text)
         # A star in quotes means nothing.
-        quoted = [(sign, phrase.strip("* ")) for sign, phrase in PHRASE.findall(text) if tokenize(phrase)]
+        quoted = [(sign, shortened(phrase.strip("* "))) for sign, phrase in PHRASE.findall(text) if tokenize(phrase)]
         phrases = [phrase for sign, phrase in quoted if not sign]
         unwanted = [phrase for sign, phrase in quoted if sign]
         rest = PHRASE.sub(lambda match: " " if match[1] else f" {match[2]} ", text)
@@ -180,7 +185,7 @@ class Query:
             holding=conditions(phrases, "phrases in quotes"),
             lacking=conditions(unwanted, EXCLUDED),
         )
-        phrases = [phrase for phrase in phrases if sum(len(parts(word)) for word in tokenize(phrase)) <= MAX_PARTS]
+        phrases = [phrase for phrase in phrases if word_count(phrase) <= MAX_PARTS]
         begun = beginnings(PHRASE.sub(" ", text))[:MAX_TERMS]
         telling = compatible(apart(without_grouped_numbers(without_parted_isbns(rest))))
         telling_words = keywords(telling) if tokenize(telling) else []
@@ -265,7 +270,28 @@ def conditions(words: Iterable[str], kind: str) -> tuple[str, ...]:
     once = tuple(dict.fromkeys(words))
     if len(once) > MAX_CONDITIONS:
         raise Invalid(f"query: at most {MAX_CONDITIONS} {kind} are allowed; this query has {len(once)}.")
+    total = sum(word_count(phrase) for phrase in once)
+    if total > MAX_QUOTED_WORDS:
+        raise Invalid(f"query: {kind} may have at most {MAX_QUOTED_WORDS} words in total; this query has {total}.")
     return once
+
+
+def shortened(phrase: str) -> str:
+    """Return the first words of a phrase, at most `MAX_PHRASE_WORDS`."""
+    if len(phrase) <= MAX_PHRASE_WORDS:
+        return phrase
+    kept, left = list[str](), MAX_PHRASE_WORDS
+    for word in phrase.split():
+        left -= max(1, word_count(word))
+        if left < 0:
+            break
+        kept.append(word)
+    return " ".join(kept) or phrase[:MAX_PHRASE_WORDS]
+
+
+def word_count(phrase: str) -> int:
+    """Return the number of words that a search for a phrase looks up."""
+    return sum(len(parts(word)) for word in tokenize(phrase))
 
 
 def keywords(text: str) -> list[str]:

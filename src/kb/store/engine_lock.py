@@ -7,6 +7,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from kb.api.errors import REMEDY, StoreError
+from kb.filesystem import give_to_owner, ownership
 from kb.running_engine import find_running
 
 
@@ -28,7 +29,11 @@ def sole_user(path: Path) -> Iterator[None]:
         running = find_running(path.parent)
         where = f". It runs at {running}" if running else ""
         raise StoreError(f"Another kb engine is using {path.parent} ({path.name}){where}. Stop it first.") from None
+    except PermissionError as error:
+        closed = path if path.exists() else path.parent
+        raise StoreError(f"kb may not write to {closed}.{ownership(closed)}") from error
     except OSError as error:
         raise StoreError(f"kb cannot write to {path.parent}: {error.strerror} ({path.name}). {REMEDY}.") from error
+    give_to_owner(path.parent, path)
     with acquired:
         yield

@@ -632,7 +632,10 @@ class ReplicaState:
 
 @dataclass(frozen=True, slots=True)
 class NamedKey:
-    """A named key. After a rotation, the earlier key also works until `former_until`."""
+    """A named key. After a rotation, the earlier key also works until `former_until`.
+
+    It is not valid from `expires_at` on. `per_minute` is the maximum number of its requests per minute.
+    """
 
     name: str
     right: Right
@@ -643,6 +646,12 @@ class NamedKey:
     used_at: str | None = None
     former_digest: str | None = None
     former_until: str | None = None
+    expires_at: str | None = None
+    per_minute: int | None = None
+
+    @property
+    def is_expired(self) -> bool:
+        return self.expires_at is not None and shown(clock.own.expiry().timestamp()) >= self.expires_at
 
     @property
     def caller(self) -> Caller:
@@ -654,7 +663,7 @@ class NamedKey:
         is_former = hmac.compare_digest(digest, self.former_digest or "") and shown(clock.own.expiry().timestamp()) < (
             self.former_until or ""
         )
-        return hmac.compare_digest(digest, self.digest) or is_former
+        return (hmac.compare_digest(digest, self.digest) or is_former) and not self.is_expired
 
 
 def now_iso() -> str:

@@ -31,6 +31,12 @@ def backup(
     unsealed: Annotated[
         bool, option("--unsealed", "Restore a backup without a seal although KB_BACKUP_KEY is set.")
     ] = False,
+    unverified: Annotated[
+        bool, option("--unverified", "Restore a sealed backup although KB_BACKUP_KEY is not set.")
+    ] = False,
+    without_damaged: Annotated[
+        bool, option("--without-damaged", "Leave out damaged files, and restore everything else.")
+    ] = False,
 ) -> int:
     """Back up KB_DATA_DIR, or verify or restore a backup.
 
@@ -47,7 +53,7 @@ def backup(
     if len(paths) > 1 or paths[0] is None:
         raise exit_codes.UsageError("Give one folder or .tar file, or set KB_BACKUP_DIR.")
     if action == RESTORE:
-        return restore_backup(paths[0], unsealed=unsealed)
+        return restore_backup(paths[0], unsealed=unsealed, unverified=unverified, without_damaged=without_damaged)
     return verify(settings, paths[0]) if action else make(settings, paths[0], keep or settings.backup_keep)
 
 
@@ -61,20 +67,15 @@ def make(settings: Any, path: Path, keep: int) -> int:  # noqa: ANN401 - the eng
         f"{made.path}: {manifest.counts['documents']} documents,"
         f" {len(manifest.objects)} files ({made.added} copied), {seal}"
     )
-    for name in manifest.missing:
-        output.print_error(f"the file {name} is damaged or missing; an earlier backup may have it")
-    if made.absent:
-        output.print_error(
-            f"the backup lacks {made.absent} files of documents, because KB_KEEP_FILES was off or they are lost;"
-            " 'kb doctor' reports them"
-        )
-    return exit_codes.FAILURE if manifest.missing else exit_codes.OK
+    for warning in made.warnings:
+        output.print_error(warning)
+    return exit_codes.FAILURE if manifest.missing or made.damaged else exit_codes.OK
 
 
 def verify(settings: Any, path: Path) -> int:  # noqa: ANN401 - the engine's
     restore = require("kb.backup.restore")
     with status_line(quiet=False) as show_status:
-        faults = list(restore.verify_backups(path, show_status, key=settings.backup_key))
+        faults = list(restore.verify_backups(path, show_status, None, settings.backup_key, settings.files_dir))
         seals = list(restore.seals(path, settings.backup_key))
     for line in faults or [f"{path}: no fault"]:
         output.print_line(line)
@@ -84,13 +85,22 @@ def verify(settings: Any, path: Path) -> int:  # noqa: ANN401 - the engine's
     return exit_codes.FAILURE if faults else exit_codes.OK
 
 
-def restore_backup(path: Path, *, unsealed: bool) -> int:
-    """Replace the data with the newest backup at a path, and return the exit code."""
+def restore_backup(path: Path, **accepted: bool) -> int:
+    """Replace the data with the newest backup at a path, and return the exit code.
+
+    Args:
+        path: the folder or archive.
+        accepted: the flags of `kb.backup.restore.restore_backup`.
+    """
     settings = data_settings()
     with status_line(quiet=False) as show_status:
-        restored = require("kb.backup.restore").restore_backup(settings, path, show_status, unsealed=unsealed)
+        restored = require("kb.backup.restore").restore_backup(settings, path, show_status, **accepted)
     seal = {"sealed": "sealed", "unsealed": "not sealed", "unchecked": "seal not checked"}[restored.seal]
     output.print_line(f"restored {restored.name} of {restored.manifest.made_at} ({seal})")
     for folder in restored.set_aside:
         output.print_line(f"the previous data is in {folder}; delete it if you do not need it")
-    return exit_codes.OK
+    for name in restored.left_out:
+        output.print_error(f"without its file, which is damaged in the backup: {name}")
+    if not (settings.data_dir / "keys.json").exists():
+        output.print_line("a backup contains no keys with rights: make them again with 'kb keys make', if you use any")
+    return exit_codes.FAILURE if restored.left_out else exit_codes.OK

@@ -43,12 +43,16 @@ def doctor(
             maintenance.repair(settings, findings, lambda done, total: show_status(f"{done:,} of {total:,} passages"))
             findings = look()
     is_well = maintenance.is_well(findings)
+    advice = {} if list(findings) == [maintenance.RESTORE] else maintenance.advice(settings)
     if json:
-        output.print_json({"well": is_well, "found": {name: faults for name, (faults, _) in findings.items()}})
+        found = {name: faults for name, (faults, _) in findings.items()}
+        output.print_json({"well": is_well, "found": found, "advice": advice})
     else:
         for name, (faults, remedy) in findings.items():
-            for line in [f"{fault} ({remedy.value})" for fault in faults] or ["no fault"]:
+            for line in [f"{fault} ({remedy.value})" for fault in faults] or [advice.pop(name, "no fault")]:
                 output.print_line(f"{name}: {line}")
+        for name, line in advice.items():
+            output.print_line(f"{name}: {line}")
         output.print_line(conclusion(findings))
     return exit_codes.OK if is_well else exit_codes.FAILURE
 

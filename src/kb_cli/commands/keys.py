@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
+from kb.api.date_parsing import moment
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.engine_call import call
@@ -32,6 +33,12 @@ def keys(
     path: Annotated[
         str | None, option("--path FOLDER", "Limit a new key to documents below this path, such as ~/work.")
     ] = None,
+    expires: Annotated[
+        str | None, option("--expires DATE", "The day or time from which a new key is not valid: 2027-01-31.")
+    ] = None,
+    per_minute: Annotated[
+        int | None, option("--calls N", "The maximum number of requests of a new key per minute.", min=1)
+    ] = None,
     grace: Annotated[
         int, option("--grace MINUTES", "How many minutes the old key stays valid after a rotation.", min=0)
     ] = 0,
@@ -55,7 +62,12 @@ def keys(
         answer = call(lambda client: client.rotate_key(name, grace_minutes=grace))
     else:
         meant = path and meant_path(path)
-        answer = call(lambda client: client.make_key(name, right=right, tags=split_tags(tags), path=meant))
+        until = moment(expires, "--expires", None) if expires else None
+        answer = call(
+            lambda client: client.make_key(
+                name, right=right, tags=split_tags(tags), path=meant, expires_at=until, per_minute=per_minute
+            )
+        )
     if json:
         output.print_json(answer)
     elif action == REVOKE:
@@ -85,7 +97,9 @@ def audit(
 def described(key: dict[str, Any]) -> str:
     tags = f" documents with a tag of {', '.join(key['tags'])}" if key["tags"] else ""
     path = f" under {key['path']}" if key["path"] else ""
-    return f"{key['right']}{tags}{path}"
+    until = f" until {output.format_time(key['expires_at'])}" if key.get("expires_at") else ""
+    calls = f" {key['per_minute']} times per minute" if key.get("per_minute") else ""
+    return f"{key['right']}{tags}{path}{calls}{until}"
 
 
 def subject(line: dict[str, Any]) -> str:

@@ -35,6 +35,11 @@ TimeoutStopSec=10
 WantedBy=default.target
 """
 
+NO_BUS = (
+    ". This session has no systemd of its own, as after 'su' or in a container. Log in as this account with ssh or"
+    " 'machinectl shell', or install kb for all accounts (docs/systemd.md)."
+)
+
 
 def service(
     action: Annotated[
@@ -260,7 +265,8 @@ def systemctl(*words: str) -> None:
 def run_quietly(command: list[str]) -> None:
     ended = end_of(command, " To run the engine in a terminal, use 'kb serve'.")
     if ended.returncode:
-        raise LocalError(f"{shlex.join(command)} failed: {ended.stderr.strip() or ended.stdout.strip()}")
+        reason = ended.stderr.strip() or ended.stdout.strip()
+        raise LocalError(f"{shlex.join(command)} failed: {reason}{NO_BUS if 'connect to bus' in reason else ''}")
 
 
 def print_status(command: list[str]) -> str:

@@ -12,6 +12,9 @@ from kb_cli.runtime.config import load_config
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.options import Json, counted
 
+SHOWN_ABOVE = ("clock", "unknown objects")
+"""What needs attention and has a line of its own, also with an older engine."""
+
 
 def status(json: Json = False) -> None:
     """Show the engine's version, model, documents and jobs."""
@@ -49,6 +52,9 @@ def print_status(answer: dict[str, Any]) -> None:
             "database": f"{decimal(answer.get('database_size', 0))}, schema {answer.get('schema_version')}",
         }
     )
+    for item in answer.get("attention") or []:
+        if item["name"] not in SHOWN_ABOVE:
+            output.print_line(f"attention: {item['name']}: {item['says']} ({item['remedy']})")
 
 
 def format_precisions(precisions: dict[str, int]) -> str:

@@ -3,6 +3,7 @@
 import logging
 import os
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Final
 
@@ -14,9 +15,12 @@ STOP_SECONDS: Final = 4.0
 """The maximum duration of a stop."""
 
 
-def end_in_time(code: int) -> None:
-    """Exit the process with `code` if it has not exited in time; uncommitted work is lost."""
-    timer = threading.Timer(STOP_SECONDS, _end, [code])
+def end_in_time(code: int, is_unfinished: Callable[[], bool] = lambda: False) -> None:
+    """Exit the process with `code` if it has not exited in time; uncommitted work is lost.
+
+    `is_unfinished` returns whether requests would be lost, for the message.
+    """
+    timer = threading.Timer(STOP_SECONDS, _end, [code, is_unfinished])
     timer.daemon = True
     timer.start()
 
@@ -27,7 +31,8 @@ def interrupt_start(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _end(code: int) -> None:
+def _end(code: int, is_unfinished: Callable[[], bool]) -> None:
     if code == 0:
-        logger.warning("kb did not stop within %s seconds and was ended; unfinished requests are lost", STOP_SECONDS)
+        lost = "; unfinished requests are lost" if is_unfinished() else ""
+        logger.warning("kb did not stop within %s seconds and was ended%s", STOP_SECONDS, lost)
     os._exit(code)

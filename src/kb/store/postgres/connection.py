@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
+from socket import gethostname
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
@@ -40,6 +42,7 @@ NEARBY: Final[dict[str, Any]] = {
 }
 """For replicas: kb uses all of them, and gives up on a silent one sooner, because then the primary answers."""
 
+NAME = "fallback_application_name"
 SCHEMA = "kb"
 READ_SECONDS = 60
 """The time limit of a statement that reads."""
@@ -112,12 +115,19 @@ def checked(url: str, setting: str = "KB_DATABASE_URL") -> str:
 
 def conninfo(url: str) -> str:
     """Return the connection string for libpq. Raises as `checked`."""
-    return make_conninfo("", **(PATIENCE | conninfo_to_dict(checked(url))))
+    return make_conninfo("", **(PATIENCE | {NAME: process_name()} | conninfo_to_dict(checked(url))))
+
+
+def process_name() -> str:
+    """Return the name of this process for `pg_stat_activity`, which the URL and PGAPPNAME override."""
+    return f"kb {gethostname()[:40]} {os.getpid()}"
 
 
 def replica_conninfo(url: str) -> str:
     """Return the connection string for replicas. Raises as `checked`."""
-    return make_conninfo("", **(PATIENCE | NEARBY | conninfo_to_dict(checked(url, "KB_DATABASE_READ_URL"))))
+    return make_conninfo(
+        "", **(PATIENCE | NEARBY | {NAME: process_name()} | conninfo_to_dict(checked(url, "KB_DATABASE_READ_URL")))
+    )
 
 
 def prepare(connection: Connection) -> None:

@@ -1,7 +1,7 @@
 """A copy of a database at a point in time, made while an engine writes to it."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import apsw
 
 from kb.api.errors import StoreError
 from kb.filesystem import sync
+from kb.store.sqlite.file_identity import new_mark, refuse_blend
 from kb.store.sqlite.foreign_objects import foreign_tables
 from kb.store.sqlite.integrity_rules import drop_foreign, make_missing
 from kb.store.sqlite.statements import statements
@@ -34,6 +35,7 @@ class Snapshot:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        refuse_blend(path)
         try:
             self._reader, self._writer = self._open(), self._open()
             foreign = list(foreign_tables(self._reader))
@@ -104,6 +106,7 @@ class Snapshot:
                         backup.step(PAGES)
                         checkpoint()
                 left_out = drop_foreign(copy)
+                new_mark(copy)
                 make_missing(copy, left_out)
         except apsw.Error as error:
             raise StoreError(f"kb cannot write the copy {target} of the database: {error}.") from error
@@ -118,6 +121,14 @@ class Snapshot:
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.set_busy_timeout(BUSY_MS)
         return connection
+
+
+def users_of_files(path: Path, digests: Sequence[str]) -> list[str]:
+    """Return a line for each document and queued job that needs one of these files, or else the digest."""
+    sql = statements("documents")["select_users_of_file"]
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+        users = {digest: [user for (user,) in connection.execute(sql, {"hash": digest})] for digest in digests}
+    return [user for digest in digests for user in users[digest] or [f"the file {digest}"]]
 
 
 def find_damage(path: Path) -> str | None:

@@ -1,5 +1,6 @@
 """The store in one SQLite file: one connection that writes, and a pool of connections that read."""
 
+import os
 import queue
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -17,6 +18,7 @@ from kb.store.sqlite import upgrade_reindex
 from kb.store.sqlite.connection import BUSY_MS, READ_CONNECTIONS, connect, damaged
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.export_tables import SqliteTransfer
+from kb.store.sqlite.file_identity import FileIdentity
 from kb.store.sqlite.foreign_objects import foreign_names
 from kb.store.sqlite.full_text_cache import DEFAULT_LIMIT, WordReader, Words
 from kb.store.sqlite.index import SqliteIndex
@@ -109,6 +111,12 @@ class SqliteTransaction(Transaction):
         return foreign_names(self.connection)
 
 
+REPLACED_NOW = (
+    "The database file {0} was replaced while kb ran. kb refuses changes, because they would go into another file. Stop"
+    " kb, and the next start tells you what to do."
+)
+
+
 class SqliteStore:
     """A store in one SQLite file; see `kb.store.protocol.Store`.
 
@@ -117,6 +125,7 @@ class SqliteStore:
         words_limit: the memory for words, in bytes.
         flat_limit: the number of vectors up to which all are in memory, and a search compares each.
         retention: how long kb keeps history and deleted documents.
+        is_marked: notice if the file is replaced.
 
     Raises:
         StoreError: the file cannot be opened, or has another version or model.
@@ -135,6 +144,8 @@ class SqliteStore:
         words_limit: int = DEFAULT_LIMIT,
         flat_limit: int = FLAT_LIMIT,
         retention: Retention = DEFAULT_RETENTION,
+        *,
+        is_marked: bool = False,
     ) -> None:
         self._path = path
         self._retention = retention
@@ -142,9 +153,12 @@ class SqliteStore:
         self._turns = WriteTurns()
         self._wake: Callable[[], None] = lambda: None
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
+        self._file: FileIdentity | None = None
         try:
             prepare_schema(self._writer, path, space.dimensions)
             bind_space(self._writer, path, space)
+            if is_marked and hasattr(os, "pread"):
+                self._file = FileIdentity(path, self._writer)
             for _ in range(READ_CONNECTIONS):
                 self._readers.put(connect(path, read_only=True))
             check_in_step(self._writer)
@@ -185,9 +199,11 @@ class SqliteStore:
 
         Raises:
             DiskFull: the disk is full.
-            DiskFault: the disk cannot be written.
+            DiskFault: the disk cannot be written, or the file was replaced.
         """
         with self._turns.turn(urgent=urgent), self._translated_errors():
+            if self._is_replaced:
+                raise DiskFault(REPLACED_NOW.format(self._path))
             self._writer.execute("BEGIN IMMEDIATE")
             before, words_before = self._vectors.newest, self.words.newest
             try:
@@ -231,6 +247,8 @@ class SqliteStore:
         A database that was created without `auto_vacuum` keeps its free pages and reuses them.
         """
         with self._turns.turn(), self._translated_errors():
+            if self._is_replaced:
+                return False
             more = bool(self._writer.pragma("auto_vacuum")) and self._writer.pragma("freelist_count") > RECLAIMED_PAGES
             if more:
                 self._writer.execute(f"PRAGMA incremental_vacuum({RECLAIMED_PAGES})").fetchall()
@@ -256,6 +274,8 @@ class SqliteStore:
             return upgrade_reindex.progress(tx.connection.execute)
 
     def check(self) -> None:
+        if self._is_replaced:
+            raise StoreError(REPLACED_NOW.format(self._path))
         try:
             with self.read() as tx:
                 generation(tx.connection)
@@ -266,9 +286,18 @@ class SqliteStore:
         """Close every connection. No transaction may be open."""
         self._keeper.close()
         with self._turns.turn():
-            for _ in range(READ_CONNECTIONS):
-                self._readers.get().close()
-            self._writer.close()
+            connections = [*(self._readers.get() for _ in range(READ_CONNECTIONS)), self._writer]
+            if self._is_replaced:
+                for connection in connections:
+                    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            for connection in connections:
+                connection.close()
+            if self._file:
+                self._file.close()
+
+    @property
+    def _is_replaced(self) -> bool:
+        return self._file is not None and self._file.is_replaced()
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:

@@ -1,6 +1,7 @@
 """Checks of a database. They only read it, and an engine may be using it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -16,6 +17,7 @@ from kb.api.errors import StoreError
 from kb.index.vectors.quantize import Quantizer
 from kb.store.analyzer import FtsTokenizer
 from kb.store.sqlite.connection import load_vectors, unopened
+from kb.store.sqlite.file_identity import refuse_blend
 from kb.store.sqlite.foreign_objects import foreign_parts
 from kb.store.sqlite.integrity_rules import AHEAD, RULES, add_functions, missing_parts
 from kb.store.sqlite.schema import SCHEMA_VERSION, VectorSchema
@@ -79,6 +81,7 @@ class Verification:
     """
 
     def __init__(self, path: Path) -> None:
+        refuse_blend(path)
         try:
             self._connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
             load_vectors(self._connection)
@@ -141,6 +144,12 @@ class Verification:
     def staged(self) -> Iterator[tuple[int, str]]:
         """Yield the ids of the jobs that have a staged file, and the file's name."""
         yield from self._rows("SELECT id, staged FROM jobs WHERE staged IS NOT NULL")
+
+    def queue_age(self) -> float:
+        """Return the seconds that the oldest queued job has waited."""
+        with suppress(apsw.Error):
+            return self._connection.execute(statements("jobs")["queue_age"]).get or 0.0
+        return 0.0
 
     def _rows(self, sql: str) -> Iterable[Any]:
         return self._connection.execute(sql)

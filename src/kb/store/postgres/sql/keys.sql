@@ -2,13 +2,18 @@
 
 -- name: select_keys
 -- Select all keys.
-SELECT name, may, tags, folder, digest, created_at, used_at, former_digest, former_until FROM keys
+SELECT
+  name, may, tags, folder, digest, created_at, used_at, former_digest, former_until, expires_at, per_minute
+FROM keys
 
 -- name: insert_key
 -- Insert a key, unless its name is in use.
-INSERT INTO keys (name, may, tags, folder, digest, created_at, used_at, former_digest, former_until)
+INSERT INTO keys (
+  name, may, tags, folder, digest, created_at, used_at, former_digest, former_until, expires_at, per_minute
+)
 VALUES (
-  %(name)s, %(right)s, %(tags)s, %(folder)s, %(digest)s, %(created_at)s, %(used_at)s, %(former_digest)s, %(former_until)s
+  %(name)s, %(right)s, %(tags)s, %(folder)s, %(digest)s, %(created_at)s, %(used_at)s, %(former_digest)s,
+  %(former_until)s, %(expires_at)s, %(per_minute)s
 )
 ON CONFLICT (name) DO NOTHING
 

@@ -97,3 +97,13 @@ DELETE FROM document_tags WHERE document_id = :id RETURNING tag_id
 -- name: delete_unused_tag
 -- Delete a tag that no document has.
 DELETE FROM tags WHERE id = :id AND NOT EXISTS (SELECT 1 FROM document_tags WHERE tag_id = tags.id)
+
+-- name: select_users_of_file
+-- Select the documents, earlier versions and queued jobs that need the file with a hash, as texts.
+SELECT 'document ' || id || ', ' || coalesce(source_path, title) FROM documents
+WHERE content_hash = :hash AND doc_type <> 'note'
+UNION ALL
+SELECT 'version ' || number || ' of document ' || document_id || ', ' || coalesce(source_path, title) FROM versions
+WHERE content_hash = :hash AND doc_type <> 'note'
+UNION ALL
+SELECT 'queued job ' || id FROM jobs WHERE content_hash = :hash AND staged IS NOT NULL

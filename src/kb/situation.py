@@ -1,0 +1,87 @@
+"""The facts about the running engine, for `kb.attention` and for its metrics."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from kb import clock
+from kb.api.status_models import Attention
+from kb.attention import Facts, attention, free_space
+from kb.backup.record import BackupRecord
+from kb.documents.disk_use import DiskUse
+from kb.documents.watched_folders import state_of, watched
+from kb.gauges import Signals
+from kb.live_settings import LiveSettings
+from kb.notes_folder.folder import NotesFolder
+from kb.store.protocol import Store, Transaction
+from kb.store.rows import Counts
+
+
+class Situation:
+    """Collects the facts.
+
+    Args:
+        live: the settings in use.
+        store: the store.
+        record: the results of backups.
+        notes_folder: the folder with the notes, if there is one.
+        troubles: the folders that other parts cannot use now, by name, with the reason.
+        sizes: the sizes of folders, by the name of their metric.
+        refused: returns the number of refused requests of each queue.
+    """
+
+    def __init__(
+        self,
+        live: LiveSettings,
+        store: Store,
+        record: BackupRecord,
+        notes_folder: NotesFolder | None,
+        troubles: dict[str, str],
+        sizes: dict[str, DiskUse],
+        refused: Callable[[], Mapping[str, int]],
+    ) -> None:
+        self._live = live
+        self._store = store
+        self._record = record
+        self._notes_folder = notes_folder
+        self._troubles = troubles
+        self._sizes = sizes
+        self._refused = refused
+
+    def attention(self, tx: Transaction, counts: Counts) -> list[Attention]:
+        """Return what needs attention."""
+        return attention(self.facts(tx, counts))
+
+    def facts(self, tx: Transaction, counts: Counts) -> Facts:
+        """Return the facts of this moment; `counts` are those of the whole store."""
+        settings, jump = self._live.settings, clock.own.look()
+        folders = dict(folders_in_trouble(tx)) | self._troubles | dict(self._notes())
+        return Facts(
+            backups=self._record.facts(settings),
+            free=free_space(settings),
+            queue_age=counts.queue_age,
+            folders=folders,
+            settings=self._live.faults,
+            clock=clock.event(jump) if jump else None,
+            foreign=counts.foreign,
+        )
+
+    def _notes(self) -> Iterator[tuple[str, str]]:
+        if self._notes_folder:
+            status = self._notes_folder.status()
+            reasons = [status.stopped, *status.withheld, *(f"{item.path}: {item.reason}" for item in status.problems)]
+            if first := next(filter(None, reasons), None):
+                yield "the notes folder", first
+
+    def signals(self, tx: Transaction, counts: Counts) -> Signals:
+        """Return what the metrics show of this moment."""
+        sizes = {name: use.size() for name, use in self._sizes.items()}
+        return Signals(self.facts(tx, counts), sizes, dict(self._refused()))
+
+
+def folders_in_trouble(tx: Transaction) -> Iterator[tuple[str, str]]:
+    """Yield the watched folders that no program keeps in step, by name, with the reason."""
+    for folder, record in watched(tx):
+        state = state_of(record)
+        if state == "failing":
+            yield folder.prefix, str(record.error)
+        elif state == "stopped":
+            yield folder.prefix, f"the program on {folder.host} that watches it was not seen since {record.seen_at}"
