@@ -94,6 +94,22 @@ def test_changes_of_the_same_line_keep_both_texts_and_the_status_says_so(kept):
     assert len(kept.notes()) == 1
 
 
+@pytest.mark.parametrize(
+    ("base", "mine", "theirs", "both"),
+    [
+        ("one\n", "one\nagent\n", "one\nperson\n", "one\nperson\nagent\n"),
+        ("one", "one\nagent", "one\nperson", "one\nperson\nagent"),
+        ("one\ntwo\n", "ONE\ntwo\nagent\n", "one\ntwo\nperson\n", "ONE\ntwo\nperson\nagent\n"),
+        ("one\n", "one\nagent\n", "one\nagent\nperson\n", "one\nagent\nperson\n"),
+        ("one\n", "one\nagent\nmore\n", "one\nagent\n", "one\nagent\nmore\n"),
+        ("one\ntwo\n", "one\nTWO\n", "one\ntwo\nperson\n", None),
+        ("one\n", "agent\n", "person\n", None),
+    ],
+)
+def test_lines_that_both_sides_add_to_the_end_are_both_kept(base, mine, theirs, both):
+    assert merged(base, mine, theirs) == both
+
+
 def test_a_merge_needs_no_history(at_once, make_store, embedder, tmp_path):
     (tmp_path / "data" / "staging").mkdir(parents=True)
     with make_store(retention=Retention(history_days=0)) as store:

@@ -21,7 +21,7 @@ from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import Draft, draft_note
 from kb.ingest.vectors_at_once import NoteVectors
 from kb.markdown.front_matter import front_matter
-from kb.markdown.tags import new_tags
+from kb.markdown.tags import changed_tags
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import NOBODY, Author, Chunk, Content, Document, NewChunk, optional_fields
 
@@ -72,10 +72,10 @@ def update_note(
             check_match(note, change.if_match, shown=partial(str, text))
         draft = _drafted(note, text, before, change, check_text, vectors.embedder, checkpoint)
         after = _text(draft.chunks) if draft and change.inline_tags else text
-        written, left = new_tags(text, after), new_tags(after, text)
+        hash_tags = changed_tags(text, after)
         content = vectors.content(draft, arrived, before)[0] if draft else None
         with store.write(checkpoint, urgent=True) as tx:
-            if changed := _write(tx, note, content, change, (written, left), author):
+            if changed := _write(tx, note, content, change, hash_tags, author):
                 return UpdatedNote(changed, tx.documents.chunks(document_id), author_of(tx, document_id))
     raise Changed(f"Others keep changing note {document_id}. Try again.")
 

@@ -52,11 +52,12 @@ def tags_in(text: str) -> tuple[str, ...]:
     return tags_of_blocks(text, blocks_of(text, front.length)) if front.inline_tags else ()
 
 
-def new_tags(before: str, after: str) -> tuple[str, ...]:
-    """Return the #tags in a text that its earlier version lacks."""
-    tags = tags_in(after) if after != before else ()
-    known = tags_in(before) if tags else ()
-    return tuple(tag for tag in tags if tag not in known)
+def changed_tags(before: str, after: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the #tags in a text that its earlier version lacks, and the #tags of that version that the text lacks."""
+    if before == after or "#" not in before + after:
+        return (), ()
+    known, tags = tags_in(before), tags_in(after)
+    return tuple(tag for tag in tags if tag not in known), tuple(tag for tag in known if tag not in tags)
 
 
 def tags_of_blocks(text: str, blocks: Iterable[Block]) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """A three-way merge of texts by lines, with the rules of diff3: changes that touch each other conflict.
 
+Lines that both sides add to the end do not conflict: a person and an agent may write one diary.
+
 The differences of two texts are found with the algorithm of E. Myers, "An O(ND) Difference Algorithm and Its
 Variations" (1986): its time grows with the lines times the changes, so a limit of both is a limit of the time.
 """
@@ -40,14 +42,21 @@ def merged(base: str, mine: str, theirs: str, checkpoint: Callable[[], None] = l
         return mine
     if mine == base:
         return theirs
+    if not base.endswith("\n") and mine.startswith(f"{base}\n") and theirs.startswith(f"{base}\n"):
+        base += "\n"
     lines = base.splitlines(keepends=True)
     sides = [text.splitlines(keepends=True) for text in (mine, theirs)]
     if max(map(len, [lines, *sides])) > MOST_LINES:
         return None
     try:
-        changes = sorted({change for side in sides for change in _changes(lines, side, checkpoint)})
+        first, second = ([*_changes(lines, side, checkpoint)] for side in sides)
     except TooManyChanges:
         return None
+    changes = sorted({*first, *second})
+    if changes[-2:] == sorted([*first[-1:], *second[-1:]]) and all(
+        change.start == len(lines) for change in changes[-2:]
+    ):
+        changes[-2:] = [_joined(second[-1], first[-1])]
     if any(later.start <= earlier.end for earlier, later in pairwise(changes)):
         return None
     result, at = list[str](), 0
@@ -55,6 +64,16 @@ def merged(base: str, mine: str, theirs: str, checkpoint: Callable[[], None] = l
         result += [*lines[at : change.start], *change.lines]
         at = change.end
     return "".join([*result, *lines[at:]])
+
+
+def _joined(one: Change, other: Change) -> Change:
+    """Return one addition to the end of a text in place of two."""
+    if one.lines[: len(other.lines)] == other.lines:
+        return one
+    added, others = "".join(one.lines), "".join(other.lines)
+    if others.startswith(added):
+        return other
+    return one._replace(lines=(added if added.endswith("\n") else f"{added}\n", others))
 
 
 def _changes(base: list[str], lines: list[str], checkpoint: Callable[[], None]) -> Iterator[Change]:
