@@ -53,7 +53,7 @@ class Situation:
         return attention(self.facts(tx, counts))
 
     def facts(self, tx: Transaction, counts: Counts) -> Facts:
-        """Return the facts of this moment; `counts` are those of the whole store."""
+        """Return the facts of this moment; `counts` are about the whole store."""
         settings, jump = self._live.settings, clock.own.look()
         folders = dict(folders_in_trouble(tx)) | self._troubles | dict(self._notes())
         return Facts(
@@ -74,7 +74,7 @@ class Situation:
                 yield "the notes folder", first
 
     def signals(self, tx: Transaction, counts: Counts) -> Signals:
-        """Return what the metrics show of this moment."""
+        """Return the signals of this moment."""
         sizes = {name: use.size() for name, use in self._sizes.items()}
         return Signals(self.facts(tx, counts), sizes, dict(self._refused()))
 

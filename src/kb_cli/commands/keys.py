@@ -63,7 +63,7 @@ def keys(
     else:
         meant = path and meant_path(path)
         until = moment(expires, "--expires", None) if expires else None
-        limits = {"tags": split_tags(tags), "path": meant, "expires_at": until, "per_minute": per_minute}
+        limits: dict[str, Any] = {"tags": split_tags(tags), "path": meant, "expires_at": until, "per_minute": per_minute}
         answer = call(lambda client: client.make_key(name, right=right, **limits))
     if json:
         output.print_json(answer)
