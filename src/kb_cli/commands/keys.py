@@ -63,8 +63,8 @@ def keys(
     else:
         meant = path and meant_path(path)
         until = moment(expires, "--expires", None) if expires else None
-        limits: dict[str, Any] = {"tags": split_tags(tags), "path": meant, "expires_at": until, "per_minute": per_minute}
-        answer = call(lambda client: client.make_key(name, right=right, **limits))
+        limits: dict[str, Any] = {"path": meant, "expires_at": until, "per_minute": per_minute}
+        answer = call(lambda client: client.make_key(name, right=right, tags=split_tags(tags), **limits))
     if json:
         output.print_json(answer)
     elif action == REVOKE:
