@@ -152,7 +152,7 @@ test-eras: .venv/dev.stamp
 
 # Five minutes of generated input for each reader, the chunker, queries, cursors and front matter. The fast suite has seconds.
 fuzz: .venv/dev.stamp
-	KB_FUZZ_SECONDS=$${KB_FUZZ_SECONDS:-300} $(BIN)/pytest -n 2 --timeout 3600 tests/unit/test_fuzz_readers.py
+	KB_FUZZ_SECONDS=$${KB_FUZZ_SECONDS:-300} $(BIN)/pytest -n 2 --timeout 3600 tests/formats/test_fuzz_readers.py
 
 # Kill the engine 300 times under load, at random and at each disk operation, during backups and reembed. Then do the same and
 # drop unsynced writes. Print the number of acknowledged and lost writes.
@@ -171,9 +171,9 @@ test-reference: .venv-reference/stamp
 # The tests that open a store, with PostgreSQL, and the tests of features that only PostgreSQL has. Tests marked `sqlite` are left out.
 OVER_STORE = tests/store/test_store.py tests/store/test_folder_watches.py tests/store/test_blobs.py tests/store/test_note_updates.py tests/store/test_second_vectors.py \
   tests/store/test_bin.py tests/store/test_precisions.py tests/store/test_context.py tests/store/test_history.py tests/store/test_history_model.py tests/store/test_in_step.py \
-  tests/unit/test_attachments.py tests/unit/test_originals.py tests/unit/test_worker.py tests/unit/test_inbox.py tests/unit/test_page_picture.py \
-  tests/unit/test_search_service.py tests/unit/test_segment.py \
-  tests/unit/test_fuzz_readers.py::test_any_cursor_is_refused_or_gives_a_page \
+  tests/worker/test_attachments.py tests/documents/test_originals.py tests/worker/test_worker.py tests/folders/test_inbox.py tests/documents/test_page_picture.py \
+  tests/search/test_service.py tests/index/test_segmentation.py \
+  tests/formats/test_fuzz_readers.py::test_any_cursor_is_refused_or_gives_a_page \
   tests/access/test_audit.py tests/e2e/test_reembed.py tests/cli/test_reembed.py
 OVER_HTTP = tests/http tests/mcp
 OVER_REST = tests/access tests/cli tests/client tests/watching tests/schema tests/hostile tests/e2e \

@@ -3,9 +3,9 @@
     python -m bench.alike
 
 bench/new_facts.tsv has pairs of which the later note says the same or more; they judge the storing of new notes.
-bench/alike.tsv has pairs about one fact or two: the thresholds in kb/documents/alike.py were chosen by the first set,
-and the second one, of other languages and data and with many formulaic notes, only judges them. All first notes of a
-set are stored; each later note is then compared with them.
+bench/alike.tsv has pairs about one fact or two: the thresholds in kb/documents/similar_notes.py were chosen by the
+first set, and the second one, of other languages and data and with many formulaic notes, only judges them. All first
+notes of a set are stored; each later note is then compared with them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from unittest.mock import patch
 from bench.serving import open_model
 from kb.api.note_models import NoteRequest
 from kb.blobs.folder import FolderBlobs
-from kb.documents.new_note import NoteIntake
-from kb.ingest import note_vectors
-from kb.ingest.note_vectors import NoteVectors
+from kb.documents.write_new_note import NoteIntake
+from kb.ingest import vectors_at_once
+from kb.ingest.vectors_at_once import NoteVectors
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.store import SqliteStore
 
@@ -55,7 +55,7 @@ def named(embedder: Embedder, of_set: Sequence[Pair], *, with_vectors: bool) -> 
     seconds = PATIENT_SECONDS if with_vectors else 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
         store = SqliteStore(Path(folder, "kb.db"), VectorSpace.of(embedder.spec))
-        with closing(store), patch.object(note_vectors, "PATIENCE_SECONDS", seconds):
+        with closing(store), patch.object(vectors_at_once, "PATIENCE_SECONDS", seconds):
             intake = NoteIntake(store, FolderBlobs(Path(folder)), NoteVectors(embedder, pool))
             ids = {text: intake.add(NoteRequest(text=text)).document_id for _, _, text, _ in of_set}
             answers = [intake.add(NoteRequest(text=later, if_new=True)) for *_, later in of_set]
@@ -69,7 +69,7 @@ def is_stored(embedder: Embedder, note: str, later: str) -> bool:
     """Return whether kb stores the later note after the first one, with `if_new`."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
         store = SqliteStore(Path(folder, "kb.db"), VectorSpace.of(embedder.spec))
-        with closing(store), patch.object(note_vectors, "PATIENCE_SECONDS", PATIENT_SECONDS):
+        with closing(store), patch.object(vectors_at_once, "PATIENCE_SECONDS", PATIENT_SECONDS):
             intake = NoteIntake(store, FolderBlobs(Path(folder)), NoteVectors(embedder, pool))
             intake.add(NoteRequest(text=note))
             return intake.add(NoteRequest(text=later, if_new=True)).stored

@@ -31,7 +31,7 @@ LEFT, TOP, BAR, GROUP, SCALE, KEY = 130, 40, 16, 78, 500, 120
 def drawn(found: Mapping[str, Mapping[str, Figures]]) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each chart."""
     figures = {name: file["figures"] for name, file in found.items()}
-    sizes = {row: {**each, **figures["scale-million"].get(row, {})} for row, each in figures["scale-quiet"].items()}
+    sizes = {row: {**each, **figures["scale-million"].get(row, {})} for row, each in figures["scale"].items()}
     yield "scale.svg", times(sizes)
     yield "scale-postgresql.svg", times(figures["scale-postgresql"])
     yield "quality.svg", bars({row: {**figures["rankings"][row], **figures["quality"][row]} for row in COLLECTIONS})

@@ -16,13 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kb.documents.edit import Edit
-from kb.documents.note_change import NoteChange
-from kb.documents.save import save
-from kb.documents.update import update_note
+from kb.documents.note_edit import Edit, NoteChange
+from kb.documents.write_document import write_document
+from kb.documents.write_updated_note import update_note
 from kb.embed.open import open_embedder
 from kb.ingest.draft import draft_note, embed_draft
-from kb.ingest.note_vectors import NoteVectors
+from kb.ingest.vectors_at_once import NoteVectors
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService
@@ -88,7 +87,7 @@ def compare_searches(folder: Path, embedder: Embedder, words: Sequence[str]) -> 
         content = embed_draft(draft_note(text, None, embedder), embedder)
         for store in stores:
             with store.write() as tx:
-                id_, _ = save(tx, content, None, ())
+                id_, _ = write_document(tx, content, None, ())
             for number in range(VERSIONS):
                 with store.write() as tx:
                     tx.history.keep(id_, NOBODY)
@@ -122,7 +121,7 @@ def open_store(path: Path, embedder: Embedder, retention: Retention) -> SqliteSt
 def add(store: SqliteStore, embedder: Embedder, text: str) -> int:
     """Add a note; return its id."""
     with store.write() as tx:
-        return save(tx, embed_draft(draft_note(text, None, embedder), embedder), None, ())[0]
+        return write_document(tx, embed_draft(draft_note(text, None, embedder), embedder), None, ())[0]
 
 
 def passage(words: Sequence[str], chooser: random.Random, length: int) -> str:

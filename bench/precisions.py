@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bench.collection import COLLECTIONS, Collection, collection
-from kb.documents.save import save
+from kb.documents.write_document import write_document
 from kb.embed.models.prepare import prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.draft import draft_note, embed_draft
@@ -120,7 +120,7 @@ def fill(path: Path, wanted: Collection, embedders: Iterable[Remembering]) -> Sq
             draft = draft_note(document["text"], document.get("title") or None, first)
             content = replace(embed_draft(draft, next(turns)), space=None)
             with store.write() as tx:
-                save(tx, content, key, [document["scope"]] if "scope" in document else [])
+                write_document(tx, content, key, [document["scope"]] if "scope" in document else [])
     return store
 
 

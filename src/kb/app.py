@@ -1,7 +1,5 @@
 """The engine and the separate worker as ASGI apps: their routes and middleware, on one screen."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -25,14 +23,14 @@ from kb.api.errors import KbError, SettingError, Unavailable
 from kb.api.rights import Caller
 from kb.asgi.bearer import BearerMiddleware, FirstKeyMiddleware
 from kb.asgi.body_limits import BodyLimitMiddleware
+from kb.asgi.error_replies import on_disconnect, on_kb_error, on_os_error
 from kb.asgi.hosts import HostMiddleware
 from kb.asgi.key_check import FirstKey, Identify, identify_engine_key
 from kb.asgi.probes import probes
-from kb.asgi.problem import on_disconnect, on_kb_error, on_os_error
 from kb.asgi.request import RequestMiddleware, VersionMiddleware, request_seconds
 from kb.asgi.subapps import AppContext
 from kb.core import Core, check_settings, start, start_worker
-from kb.formats.registry import DOC_TYPES
+from kb.formats.installed_types import DOC_TYPES
 from kb.live_settings import LiveSettings
 from kb.routes import (
     document_map,
@@ -49,8 +47,8 @@ from kb.routes import (
 )
 from kb.routes import settings as settings_routes
 from kb.routes.dependencies import Services
+from kb.routes.error_replies import on_invalid, on_refused, problems
 from kb.routes.openapi import STATIC, add_docs, describe
-from kb.routes.problems import on_invalid, on_refused, problems
 from kb.routes.request_limits import most_bytes
 from kb.routes.status import ready
 from kb.settings import Settings, listed

@@ -1,7 +1,5 @@
 """Builds the parts of the process, from the model and the database to the services of the routes."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -25,12 +23,12 @@ from kb.documents.originals import Originals, queue_unread
 from kb.documents.page_pictures import PagePictures
 from kb.embed.protocol import Embedder
 from kb.filesystem import make_folder
-from kb.formats.registry import DOC_TYPES
+from kb.formats.installed_types import DOC_TYPES
 from kb.gauges import Gauges
 from kb.inbox import Inbox
 from kb.ingest.active_model import ActiveModel, open_model_for
-from kb.ingest.note_vectors import NoteVectors
 from kb.ingest.stop_signal import StopSignal
+from kb.ingest.vectors_at_once import NoteVectors
 from kb.live_settings import LiveSettings, Part, check_backup_folder, check_inbox_folder
 from kb.notes_folder.folder import NotesFolder
 from kb.notes_folder.parts import FolderParts
@@ -333,7 +331,17 @@ def start_notes_folder(
     if settings.notes_dir is None:
         return None
     root = settings.notes_dir.absolute()
-    parts = FolderParts(root, core.store, core.originals, note_vectors, settings.max_note_chars)
+    most = settings.max_note_chars
+    parts = FolderParts(
+        root,
+        core.store,
+        core.originals,
+        note_vectors,
+        most,
+        with_ids=settings.notes_id,
+        most_file_bytes=settings.max_upload_mb << 20,
+        wake=core.worker.wake,
+    )
     others = {
         "KB_DATA_DIR": settings.data_dir,
         "KB_INBOX_DIR": settings.inbox_dir,
@@ -367,7 +375,6 @@ def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder,
 
 
 def parser_limits(settings: Settings) -> Limits:
-    """Return the limits for reading one file."""
     return Limits(
         seconds=settings.parse_seconds,
         memory_mb=settings.parse_memory_mb,
@@ -402,7 +409,6 @@ def check_ocr(settings: Settings) -> None:
 
 
 def drawing_limits(settings: Settings) -> Limits:
-    """Return the limits for drawing one page."""
     return replace(parser_limits(settings), seconds=min(settings.parse_seconds, DRAWING_SECONDS))
 
 

@@ -1,8 +1,5 @@
 """Folders, durable writes, safe opening of files, and the limit of open files."""
 
-from __future__ import annotations
-
-import ctypes
 import errno
 import logging
 import os
@@ -18,9 +15,6 @@ from kb.api.errors import REMEDY, DiskFault, StoreError
 logger = logging.getLogger(__name__)
 
 IS_WINDOWS = os.name == "nt"
-AT_CWD = -100
-UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
-"""The errors of a system or a file system that cannot exchange files."""
 
 MANY_FILES = 1 << 16
 """Enough for any of our servers."""
@@ -101,6 +95,16 @@ def sync_descriptor(descriptor: int) -> None:
         os.fsync(descriptor)
 
 
+def write_private(path: Path, text: str) -> None:
+    """Write a file atomically, durably, and readable only by its owner."""
+    new = path.with_suffix(".new")
+    new.touch(mode=0o600)
+    new.write_text(text, "utf-8")
+    sync(new)
+    new.replace(path)
+    sync(path.parent)
+
+
 def give_to_owner(owned: Path, path: Path) -> None:
     """Give a file or folder the owner of another one, if root works on a user's behalf."""
     if IS_WINDOWS or os.geteuid():
@@ -127,18 +131,23 @@ def raise_file_limit() -> int:
     return most
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path | str, folder: int | None = None) -> BinaryIO:
     """Open a regular file for reading; refuse links, devices and pipes, which may never end.
+
+    Args:
+        path: its path, or its name in an open folder.
+        folder: the descriptor of that folder.
 
     Raises:
         FileNotFoundError: the path is not a regular file.
     """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
-        descriptor = os.open(path, flags)
+        descriptor = os.open(path, flags, dir_fd=folder)
     except OSError as error:
-        if path.is_symlink():
-            raise FileNotFoundError(f"{path} is a link, not a file") from error
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            kind = "a link" if error.errno == errno.ELOOP else "a socket"
+            raise FileNotFoundError(f"{path} is {kind}, not a file") from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -158,68 +167,6 @@ def remove_folder(folder: Path) -> None:
         shutil.rmtree(folder)
     except OSError as error:
         logger.warning("%s cannot be removed: %s", folder, error)
-
-
-def exchange(one: Path, other: Path) -> None:
-    """Exchange two files at once, or where the system cannot do that, in two steps. The first one always exists.
-
-    Raises:
-        OSError: the files cannot be exchanged.
-    """
-    if _rename(one, other, swap=True):
-        return
-    aside = one.with_name(f"{other.name}-aside")
-    _link_or_copy(one, aside)
-    other.replace(one)
-    aside.replace(other)
-
-
-def _link_or_copy(path: Path, target: Path) -> None:
-    """Give a file a second name, or copy it where the file system has no hard links, as exFAT."""
-    if not IS_WINDOWS:
-        with suppress(AttributeError, OSError):
-            os.link(path, target)
-            return
-    try:
-        shutil.copy2(path, target)
-    except OSError:
-        target.unlink(missing_ok=True)
-        raise
-
-
-def move_to_free(path: Path, target: Path) -> None:
-    """Move a file to a path that nothing has.
-
-    Raises:
-        FileExistsError: something has this path already.
-        OSError: the file cannot be moved.
-    """
-    if _rename(path, target, swap=False):
-        return
-    if os.path.lexists(target):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-    path.rename(target)
-
-
-def _rename(path: Path, target: Path, *, swap: bool) -> bool:
-    """Rename a file to a free path, or exchange two files, in one step; return False if the system cannot do that."""
-    if sys.platform not in ("linux", "darwin"):
-        return False
-    libc = ctypes.CDLL(None, use_errno=True)
-    old, new = os.fsencode(path), os.fsencode(target)
-    try:
-        if sys.platform == "linux":
-            failed = libc.renameat2(AT_CWD, old, AT_CWD, new, ctypes.c_uint(2 if swap else 1))
-        else:
-            failed = libc.renamex_np(old, new, ctypes.c_uint(2 if swap else 4))
-    except AttributeError:  # an old C library
-        return False
-    if failed and ctypes.get_errno() in UNSUPPORTED:
-        return False
-    if failed:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), str(path), None, str(target))
-    return True
 
 
 def is_exposed(path: Path) -> bool:

@@ -1,7 +1,5 @@
 """Metrics of the store, counted on request."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, NamedTuple, get_args

@@ -1,7 +1,5 @@
 """Add files automatically from a watched folder."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -19,7 +17,7 @@ from kb.api.errors import DiskFull, SettingError
 from kb.api.job_models import FileRequest
 from kb.api.rights import Caller
 from kb.blobs.protocol import Blobs
-from kb.documents.submit import submit_file
+from kb.documents.job_queue import submit_file
 from kb.filesystem import sync
 from kb.folders.temporary_files import is_leftover
 from kb.store.protocol import Store

@@ -1,7 +1,5 @@
 """Settings that change while the engine runs, and the parts that follow them."""
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import logging
@@ -19,7 +17,7 @@ from pydantic import SecretStr
 from kb.api.errors import Invalid, SettingError, SettingFixed, StoreError
 from kb.api.settings_models import Setting, SettingList, SettingsChange, Source
 from kb.backup.make import refuse_occupied
-from kb.filesystem import ownership, sync
+from kb.filesystem import ownership, write_private
 from kb.inbox import check_inbox, is_within
 from kb.settings import SAVED, Settings, variable
 
@@ -92,7 +90,6 @@ class LiveSettings:
             self._start(part)
 
     def state(self) -> SettingList:
-        """Return all settings of the engine."""
         meanings = Settings.meanings()
         return SettingList(
             settings=[self._setting(name, meanings[name]) for name in Settings.model_fields],
@@ -122,7 +119,7 @@ class LiveSettings:
             saved = {name: value for name, value in {**self._saved, **texts}.items() if value}
             affected = [part for part in self._parts if given.keys() & set(part.names)]
             settings = self._checked(saved, texts, affected)
-            write_saved(self.settings.data_dir / SAVED, saved)
+            write_private(self.settings.data_dir / SAVED, json.dumps(saved, indent=1, ensure_ascii=False))
             self._saved, self.settings = saved, settings
             for part in affected:
                 self._restart(part)
@@ -213,16 +210,6 @@ def is_reachable(environment: Mapping[str, str]) -> bool:
         return bool(host) and not ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host != "localhost"
-
-
-def write_saved(path: Path, saved: Mapping[str, str]) -> None:
-    """Write the file of saved settings atomically, durably, and readable only by its owner."""
-    new = path.with_suffix(".new")
-    new.touch(mode=0o600)
-    new.write_text(json.dumps(saved, indent=1, ensure_ascii=False), "utf-8")
-    sync(new)
-    new.replace(path)
-    sync(path.parent)
 
 
 def check_backup_folder(settings: Settings) -> None:

@@ -1,7 +1,5 @@
 """The running engine on this machine, which writes its address into the lock file of its data folder."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -38,7 +36,6 @@ def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def first_key(folder: Path) -> str | None:
-    """Return the key that kb made for a data folder, if there is one."""
     try:
         return (folder / FIRST_KEY).read_text().strip() or None
     except (OSError, ValueError):
@@ -46,7 +43,6 @@ def first_key(folder: Path) -> str | None:
 
 
 def lock_path(folder: Path) -> Path:
-    """Return the lock file of a data folder."""
     return folder / LOCK
 
 

@@ -3,8 +3,6 @@
 The names of variables are in capitals. This module has the engine's settings and the base class of all settings.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import logging
@@ -189,6 +187,8 @@ class Settings(EngineAccess):
         inbox_dir: a folder from which the engine adds files automatically.
         notes_dir: a folder with a Markdown file of each note. kb writes changed notes there, and takes changed, new and
             deleted files into the notes.
+        notes_id: write the id of each note to its file in the notes folder, as a field `kb`, so that another machine
+            with a copy of the database knows the files again even if they were renamed and changed.
         index_ratio: the maximum size of one file in the database, as a multiple of its own size, in addition to 400 kB.
         own_tags: give documents the tags that their files contain.
         max_note_chars: the maximum length of a note, in characters.
@@ -228,6 +228,7 @@ class Settings(EngineAccess):
     ocr: str = ""
     inbox_dir: UserPath | None = None
     notes_dir: UserPath | None = None
+    notes_id: bool = False
     index_ratio: Annotated[float, Field(ge=4)] = 20
     own_tags: bool = True
     max_note_chars: Annotated[int, Field(ge=1)] = 1_000_000
@@ -289,7 +290,6 @@ class Settings(EngineAccess):
 
     @property
     def store_kind(self) -> StoreKind:
-        """The kind of the database."""
         return store_kind(self.database_url)
 
     @property
@@ -319,7 +319,6 @@ class Settings(EngineAccess):
 
     @property
     def first_key(self) -> Path:
-        """The file of the first key."""
         return self.data_dir / FIRST_KEY
 
     @property

@@ -9,7 +9,7 @@ from kb.api.status_models import Attention
 from kb.attention import Facts, attention, free_space
 from kb.backup.record import BackupRecord
 from kb.documents.disk_use import DiskUse
-from kb.documents.folder_watches import state_of, watched
+from kb.documents.watched_folders import state_of, watched
 from kb.gauges import Signals
 from kb.live_settings import LiveSettings
 from kb.notes_folder.folder import NotesFolder
@@ -69,7 +69,7 @@ class Situation:
     def _notes(self) -> Iterator[tuple[str, str]]:
         if self._notes_folder:
             status = self._notes_folder.status()
-            reasons = [status.stopped, *status.withheld, *(f"{item.path}: {item.reason}" for item in status.problems)]
+            reasons = [*status.trouble, status.stopped, *status.withheld, *(f"{item.path}: {item.reason}" for item in status.problems)]
             if first := next(filter(None, reasons), None):
                 yield "the notes folder", first
 

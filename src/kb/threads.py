@@ -1,18 +1,12 @@
 """Background work for the duration of a block."""
 
-from __future__ import annotations
-
 import threading
 from abc import ABC, abstractmethod
 from typing import Self
 
 
 class BackgroundThread(ABC):
-    """A thread that starts with a block, and is stopped and joined at its end.
-
-    Args:
-        name: the name of the thread.
-    """
+    """A thread that starts with a block, and is stopped and joined at its end."""
 
     def __init__(self, name: str) -> None:
         self._stopping = threading.Event()

@@ -38,7 +38,6 @@ class Question:
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Return the questions of a file or folder."""
     try:
         questions = _read_beir(path) if path.is_dir() else _read_yaml(path)
     except (OSError, UnicodeDecodeError, LookupError, TypeError, ValueError) as error:

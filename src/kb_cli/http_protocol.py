@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from kb.api.errors import HeadTooLarge, KbError, Overloaded
-from kb.asgi.problem import problem
+from kb.asgi.error_replies import problem
 
 if sys.platform != "win32":
     from fcntl import ioctl
@@ -91,7 +91,6 @@ class HttpProtocol(HttpToolsProtocol):
     """One connection.
 
     Args:
-        connections: all connections of the server.
         options: the options of uvicorn.
     """
 

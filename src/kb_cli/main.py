@@ -22,6 +22,7 @@ from kb_cli.runtime.convert import build_command
 from kb_cli.runtime.error_wording import rephrase
 from kb_cli.runtime.options import Profile, nearest, option
 from kb_cli.runtime.output import print_error, print_line
+from kb_cli.runtime.shell_query import as_typed
 
 LONG_OPTION: Final = re.compile(r"--[a-z][a-z-]*(=\S*)?")
 COMMAND_GROUPS: Final = {
@@ -122,7 +123,7 @@ class LazyCommands(UserDict[str, Any]):
         name = ALIASES.get(name, name)
         module, _, function = self.data[name].partition(":")
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        command_class = TextCommand if name in ("addnote", "updatenote") else None
+        command_class = CLASSES.get(name)
         app.command(name, cls=command_class, epilog=read_examples(name))(getattr(import_module(module), function))
         gc.enable()
         return build_command(app)
@@ -146,6 +147,19 @@ class TextCommand(TyperCommand):
                     f" the text; see 'kb {self.name} --help'"
                 )
         return super().parse_args(ctx, args)
+
+
+class QueryCommand(TyperCommand):
+    """A command with a query, in which a word after a dash is excluded: kb search rust -tokio."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the base's type is not public
+        """Parse the arguments."""
+        options = {name: not getattr(each, "is_flag", True) for each in self.params for name in each.opts}
+        flags = {"--help": False, "-h": False}
+        return super().parse_args(ctx, args if ctx.resilient_parsing else as_typed(args, options | flags))
+
+
+CLASSES: Final = {"addnote": TextCommand, "updatenote": TextCommand, "search": QueryCommand}
 
 
 class RootGroup(TyperGroup):

@@ -33,7 +33,7 @@ from kb_cli.runtime.allocator import limit_arenas, trim
 from kb_cli.runtime.deadline import end_in_time
 from kb_cli.runtime.exit_codes import INTERRUPTED
 from kb_cli.runtime.service_manager import READY, STOPPING, Watchdog, notify
-from kb_cli.watching_child import watch_folder, watching
+from kb_cli.watch_process import watch_folder, watching
 
 if sys.platform == "win32":
     from asyncio import run as run_loop
@@ -315,7 +315,6 @@ class HttpServer(uvicorn.Server):
     """uvicorn's server, except that it does not raise the signal again, which would exit before the apps have stopped.
 
     Args:
-        config: the configuration of uvicorn.
         before_stop: called before the server waits for running requests.
         connections: the connections that `config` creates.
         on_exit: called at the first signal with a function that returns whether requests are unfinished.

@@ -31,6 +31,9 @@ VERSION_FIELD: Final = "io.modelcontextprotocol/protocolVersion"
 NAMES: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """The parameter in the header Mcp-Name, by method."""
 
+LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
+"""Characters that JSON allows in a text, but at which some clients end a line, with their escapes."""
+
 Message = dict[str, Any]
 
 
@@ -38,7 +41,6 @@ class Endpoint:
     """The endpoint of the server.
 
     Args:
-        url: its URL.
         key_headers: returns the headers with the key, for each message.
         log: the file for the output of a server started here.
     """
@@ -204,7 +206,8 @@ class Bridge:
 
     def _write(self, message: Message) -> None:
         with self._lock:
-            self._output.write(json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n")
+            line = json.dumps(message, ensure_ascii=False, separators=(",", ":")).translate(LINE_ENDS)
+            self._output.write(f"{line}\n")
             self._output.flush()
 
 

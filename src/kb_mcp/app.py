@@ -1,7 +1,5 @@
 """The gateway as an ASGI app."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

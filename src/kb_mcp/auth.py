@@ -4,8 +4,6 @@ A key in the gateway's settings has the rights of the gateway. For any other key
 owner and acts on behalf of that key, so that only the engine decides about access.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -99,7 +97,6 @@ def acting_for(name: str | None) -> Iterator[None]:
 
 
 def behalf_headers(_method: str, _path: str) -> dict[str, str]:
-    """Return the header that names the key on whose behalf the engine is called."""
     name = current_name()
     return {ON_BEHALF_OF: name} if name else {}
 

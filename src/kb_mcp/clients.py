@@ -1,7 +1,5 @@
 """The name of the calling program, as it reports it, for the history of its changes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -25,7 +23,6 @@ _headers: ContextVar[Iterable[tuple[bytes, bytes]]] = ContextVar("headers", defa
 
 
 def note_headers(scope: Scope) -> None:
-    """Store the headers of a request, which may name the program."""
     _headers.set(scope.get("headers", ()))
 
 

@@ -1,7 +1,5 @@
 """The server for clients that only support the tools `search` and `fetch`, with URLs that open in a browser."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import re
@@ -21,7 +19,7 @@ from starlette.routing import Route
 
 from kb.api.errors import KbError, NotFound
 from kb.api.limits import MAX_ID
-from kb.asgi.problem import problem
+from kb.asgi.error_replies import problem
 from kb.asgi.security_headers import FOREIGN_HEADERS, NO_SNIFFING
 from kb.client.client import JSON, EngineClient
 from kb.clock import own_time

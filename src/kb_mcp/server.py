@@ -1,7 +1,5 @@
 """The default MCP server: thirteen tools, resources, three prompts (requirements G-5 to G-16)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
@@ -17,7 +15,7 @@ from kb import __version__
 from kb.api.rights import Right
 from kb.client.client import EngineClient
 from kb_mcp.auth import needs
-from kb_mcp.errors import translate_errors
+from kb_mcp.error_wording import translate_errors
 from kb_mcp.tools.documents import DocumentTools
 from kb_mcp.tools.history import HistoryTools
 from kb_mcp.tools.prompts import register_prompts

@@ -1,7 +1,5 @@
 """The gateway's settings (requirements G-1, R-3): each is the environment variable `KB_` + its name."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The chunks of an upload: files in its folder, named by index (requirements G-8, G-9)."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Store uploads until they are complete (requirements G-7 to G-10)."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import shutil
@@ -19,7 +17,7 @@ from filelock import BaseFileLock, FileLock
 
 from kb import clock as clocks
 from kb.api.errors import Invalid, NotFound, SettingError, TooLarge
-from kb.api.limits import UPLOADS_FULL, upload_limit
+from kb.api.limit_errors import UPLOADS_FULL, upload_limit
 from kb_mcp import upload_chunks
 
 LIFETIME_SECONDS: Final = 600

@@ -1,7 +1,5 @@
 """The URL for uploads with `curl -T FILE URL`. It needs no key and accepts one file."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
@@ -12,8 +10,8 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import Invalid, KbError
+from kb.asgi.error_replies import on_http_exception, problem
 from kb.asgi.hosts import outer_address
-from kb.asgi.problem import on_http_exception, problem
 from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import acting_for
 from kb_mcp.clients import acting_as_client
@@ -60,7 +58,9 @@ def upload_route(engine: EngineClient, store: UploadStore) -> Route:
     async def put(request: Request) -> Response:
         try:
             upload = await run_in_threadpool(store.get, request.path_params["upload_id"].partition("/")[0])
-            await _receive(request, store, upload)
+            with store.whole(upload) as write:
+                async for part in request.stream():
+                    await run_in_threadpool(write, part)
             return JSONResponse(receipt(await _hand_over(engine, store, upload)), 201)
         except KbError as error:
             return problem(error)
@@ -69,12 +69,6 @@ def upload_route(engine: EngineClient, store: UploadStore) -> Route:
 
     # curl -T adds the file's name to a URL that ends with a slash.
     return Route(f"{PREFIX}/{{upload_id:path}}", put, methods=["PUT"])
-
-
-async def _receive(request: Request, store: UploadStore, upload: Upload) -> None:
-    with store.whole(upload) as write:
-        async for part in request.stream():
-            await run_in_threadpool(write, part)
 
 
 async def _hand_over(engine: EngineClient, store: UploadStore, upload: Upload) -> JSON:

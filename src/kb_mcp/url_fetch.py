@@ -1,7 +1,5 @@
 """Fetch a file from a host that the gateway's settings allow."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import ipaddress
@@ -17,7 +15,7 @@ import httpx2
 
 from kb import __version__
 from kb.api.errors import Invalid
-from kb.api.limits import larger_than
+from kb.api.limit_errors import larger_than
 
 HOST: Final = re.compile(r"[a-z0-9.:_-]{1,253}")
 SECONDS: Final = 60

@@ -1,7 +1,5 @@
 """Add files and show their progress."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Final
 

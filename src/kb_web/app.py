@@ -24,8 +24,8 @@ from starlette.types import ASGIApp, Scope
 from kb.api.errors import KbError, SettingError
 from kb.asgi.bearer import FirstKeyMiddleware
 from kb.asgi.body_limits import BodyLimitMiddleware
+from kb.asgi.error_replies import on_http_exception
 from kb.asgi.hosts import HostMiddleware, OriginMiddleware
-from kb.asgi.problem import on_http_exception
 from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.subapps import AppContext, WatchFolder
 from kb.settings import Settings, listed
@@ -55,7 +55,6 @@ class StaticPages(StaticFiles):
     """Static files, which a browser caches forever if their URL contains the current version.
 
     Args:
-        folder: the folder with the files.
         state: the version in URLs; a page from before an upgrade requests another one.
     """
 

@@ -1,7 +1,5 @@
 """Add a file to the note that is being written: it becomes a document of its own, and the note links to it."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from hashlib import file_digest

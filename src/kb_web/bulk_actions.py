@@ -1,7 +1,5 @@
 """Change many documents or jobs at once, as one operation that can be undone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
-from kb.api.job_errors import remedy_for
+from kb.api.job_error_phrases import remedy_for
 from kb_web.document_html import Row, plain
 from kb_web.documents import Linking, documents_asked, folder_of_file, linking_documents, number_in, split_tags, told_of
 from kb_web.notices import one_operation, place_in
@@ -190,7 +188,6 @@ def seconds_in(text: str) -> float:
 
 
 async def action(visit: Visit, act: str, form: FormData) -> Act:
-    """Return the function that changes one row."""
     engine = visit.engine
     if act == "retag":
         add, remove = split_tags(str(form.get("add", ""))), split_tags(str(form.get("remove", "")))

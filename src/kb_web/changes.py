@@ -1,7 +1,5 @@
 """Show changes by operation, and undo them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Final
@@ -10,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import KbError
-from kb.words import count_changes, describe_step
+from kb.wording import count_changes, describe_step
 from kb_web.document_html import Row, plain
 from kb_web.history import tag_words
 from kb_web.notices import place_in

@@ -99,7 +99,12 @@ def _section(index: int, inner: Markup, is_hit: bool) -> Markup:
 def _chunk(doc_type: str, chunk: Row, words: set[str], before: list[str]) -> Markup:
     lines = chunk["text"].splitlines()
     if doc_type in CODE:
-        return _code(lines, chunk["place"]["line_start"], words)
+        first = chunk["place"]["line_start"]
+        rows = (
+            Markup('<tr><td class="ln" data-n="{}"></td><td>{}</td></tr>').format(number, mark(line, words))
+            for number, line in enumerate(lines, first)
+        )
+        return Markup('<table class="code" role="presentation"><tbody>{}</tbody></table>').format(Markup("").join(rows))
     head = list(takewhile(_FIELD.fullmatch, lines)) if doc_type in MAIL and chunk["index"] == 0 else []
     headings = set(chunk["place"]["heading"]) - set(before)
     return _mail_head(head, words) + Markup("").join(_blocks(lines[len(head) :], headings, words))
@@ -109,14 +114,6 @@ def _mail_head(lines: Sequence[str], words: set[str]) -> Markup:
     fields = (line.split(": ", 1) for line in lines)
     rows = (Markup("<dt>{}</dt><dd>{}</dd>").format(name, mark(value, words)) for name, value in fields)
     return Markup('<dl class="facts head">{}</dl>').format(Markup("").join(rows)) if lines else Markup("")
-
-
-def _code(lines: Sequence[str], first: int, words: set[str]) -> Markup:
-    rows = (
-        Markup('<tr><td class="ln" data-n="{}"></td><td>{}</td></tr>').format(number, mark(line, words))
-        for number, line in enumerate(lines, first)
-    )
-    return Markup('<table class="code" role="presentation"><tbody>{}</tbody></table>').format(Markup("").join(rows))
 
 
 def _blocks(lines: Sequence[str], headings: set[str], words: set[str]) -> Iterator[Markup]:

@@ -1,7 +1,5 @@
 """Show a document, and the list of documents."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket
@@ -100,7 +98,6 @@ async def browse(request: Request, visit: Visit) -> Response:
 
 
 async def all_tags(visit: Visit) -> list[Row]:
-    """Return the most used tags with their numbers of documents."""
     return sorted((await visit.engine.tags())["tags"], key=lambda row: -row["branch"])[:MOST_TAGS]
 
 
@@ -145,11 +142,10 @@ async def document(request: Request, visit: Visit) -> Response:
     """Show the text of a document, scrolled to a highlighted passage."""
     document_id, query = request.path_params["id"], request.query_params.get("q", "").strip()
     chunk_number = number_in(request.query_params.get("chunk"))
+    first = chunk_number - WINDOW // 4 if chunk_number else number_in(request.query_params.get("from")) or 0
+    start = max(0, first)
     try:
         hits = await _found(visit, document_id, query)
-        start = max(
-            0, (chunk_number or number_in(request.query_params.get("from")) or 0) - (WINDOW // 4 if chunk_number else 0)
-        )
         shown = await visit.engine.document(document_id, from_chunk=start, chunks=WINDOW)
     except NotFound:
         return await _gone(request, visit, document_id)
@@ -171,14 +167,7 @@ async def document(request: Request, visit: Visit) -> Response:
         tags=shown["tags"],
         text=await asyncio.to_thread(body, shown["doc_type"], chunks, hit, words, about),
         outline=outline(await _every(visit, document_id, chunks, count)),
-        found=[
-            {
-                "index": chunk["index"],
-                "place": place(chunk["place"]),
-                "snippet": snippet(shown["doc_type"], chunk["text"], chunk["highlights"]),
-            }
-            for chunk in hits
-        ],
+        found=_hit_rows(shown["doc_type"], hits),
         hit=hit,
         query=query,
         neighbours=neighbours(hits, hit),
@@ -199,6 +188,17 @@ async def document(request: Request, visit: Visit) -> Response:
         vault_link=vault_link,
         is_mail=shown["doc_type"] in MAIL,
     )
+
+
+def _hit_rows(doc_type: str, hits: Sequence[Row]) -> list[Row]:
+    return [
+        {
+            "index": chunk["index"],
+            "place": place(chunk["place"]),
+            "snippet": snippet(doc_type, chunk["text"], chunk["highlights"]),
+        }
+        for chunk in hits
+    ]
 
 
 def linked(links: Sequence[Row], document_id: int) -> list[Row]:
@@ -431,7 +431,6 @@ async def linking_documents(visit: Visit, ids: Sequence[int], kept: int | None =
     """Return the documents with links that lead nowhere when other documents are deleted.
 
     Args:
-        visit: the visit.
         ids: the documents to delete; of more than `LOOKED_AT`, only the first ones count.
         kept: the id of a document with the same content that stays: links by a name that it also has then lead to it.
     """

@@ -1,7 +1,5 @@
 """Show duplicates, and keep one of them."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from typing import Final
@@ -10,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid
-from kb.words import describe_shared
+from kb.wording import describe_shared
 from kb_web.bulk_actions import check_copies, seconds_in
 from kb_web.document_html import Row, plain
 from kb_web.documents import number_in

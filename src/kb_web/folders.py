@@ -1,7 +1,5 @@
 """Show synced folders and their last rounds, and sync them now."""
 
-from __future__ import annotations
-
 import asyncio
 import shlex
 import socket

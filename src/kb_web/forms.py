@@ -1,7 +1,5 @@
 """Read forms with size limits; for forms of other sites, read only the beginning."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
@@ -27,7 +25,6 @@ async def read_form(request: Request, check: Check, *, fields: int, field: int =
     """Return the submitted form.
 
     Args:
-        request: the request.
         check: raises for a token from another page. It is called with the first field as soon as that is read, and with
             None if the first field is not the token.
         fields: the maximum number of fields.

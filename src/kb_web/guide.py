@@ -1,7 +1,5 @@
 """The guide at `/help`: the Markdown pages of `docs/`, in the layout of the web interface."""
 
-from __future__ import annotations
-
 import asyncio
 import posixpath
 import re

@@ -1,7 +1,5 @@
 """Show earlier versions of documents, and the bin."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterator, Sequence

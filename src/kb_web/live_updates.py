@@ -1,7 +1,5 @@
 """Send changes to open pages."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

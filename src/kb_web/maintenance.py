@@ -1,7 +1,5 @@
 """Show backups and check results, for callers with all rights."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 from starlette.requests import Request

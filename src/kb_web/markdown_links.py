@@ -102,7 +102,6 @@ class Surroundings:
 
 
 def _forms(target: str) -> tuple[str, ...]:
-    """Return the ways to write a target."""
     plain = unquote(target)
     return target, plain, plain.partition("#")[0]
 

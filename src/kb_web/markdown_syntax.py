@@ -68,7 +68,6 @@ def embeds_in(text: str) -> list[str]:
 
 
 def _comment_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A comment on lines of its own."""
     begin = state.bMarks[start] + state.tShift[start]
     stop = 0 if state.is_code_block(start) else _end_of_comment(state.src, begin, len(state.src))
     line = next((line for line in range(start, end) if state.eMarks[line] >= stop), end) if stop else end

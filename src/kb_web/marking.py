@@ -1,7 +1,5 @@
 """Mark words in a text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence, Set
 from typing import Final
@@ -16,7 +14,6 @@ _UNSPACED: Final = re.compile(
 
 
 def matched(text: str, ranges: Iterable[Sequence[int]]) -> set[str]:
-    """Return the words at some ranges of a text."""
     return {text[start:end].casefold() for start, end in ranges}
 
 

@@ -1,7 +1,5 @@
 """Write and edit notes."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Do something as one operation, and say so with a way to undo it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass

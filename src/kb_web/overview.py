@@ -1,7 +1,5 @@
 """Show the state of the engine and its documents as charts, and how to connect agents."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shlex

@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from kb.api.errors import KbError, TooManyGuesses, Unauthorized
 from kb.api.omissions import phrase
-from kb.asgi.problem import on_http_exception, on_kb_error
+from kb.asgi.error_replies import on_http_exception, on_kb_error
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb_web.document_html import Row, plain
 from kb_web.sessions import Visit
@@ -69,7 +69,6 @@ def assets() -> str:
 
 
 def render(request: Request, template: str, status_code: int = 200, **context: object) -> Response:
-    """Render a template as a page."""
     visit: Visit = request.state.visit
     is_fragment = "x-kb-fragment" in request.headers
     about = {

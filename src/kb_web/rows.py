@@ -1,12 +1,10 @@
 """Documents and jobs as rows of lists, with their facts in words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kb.api.job_errors import remedy_for
+from kb.api.job_error_phrases import remedy_for
 from kb.api.rights import OF_JOB
 from kb_web.document_html import Row, plain
 

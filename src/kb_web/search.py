@@ -1,7 +1,5 @@
 """The search page: results with filters, or recent documents if the query is empty."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,12 +9,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid
+from kb.api.search_wording import FEW, PROBABLY_NOT, end_of_exact, has_no_word
 from kb_web.document_html import Row, plain, snippet
-from kb_web.facets import facets
 from kb_web.marking import matched
 from kb_web.pages import render
 from kb_web.rows import document_row, job_row, place
-from kb_web.search_form import COUNTED, MODES, SearchForm
+from kb_web.search_filters import facets
+from kb_web.search_form import COUNTED, LIMIT, MODES, SearchForm
 from kb_web.sessions import Visit
 
 
@@ -37,7 +36,7 @@ async def search(request: Request, visit: Visit) -> Response:
         "search.html",
         asked=asked,
         modes=MODES,
-        results=shown(asked, results[: asked.limit], results),
+        results=shown(asked, results[: FEW if reply["weak"] and asked.limit == LIMIT else asked.limit], results),
         found=len(results),
         found_ids=list(dict.fromkeys(result["document_id"] for result in results)),
         pending=reply["pending"],
@@ -45,10 +44,15 @@ async def search(request: Request, visit: Visit) -> Response:
         unreadable=reply["unreadable"],
         more_unreadable=reply["unreadable_count"] - len(reply["unreadable"]),
         is_weak=reply["weak"],
-        facets=facets(asked, results),
+        probably_not=PROBABLY_NOT,
+        facets=facets(asked, results, reply["operators"]),
         wrong=None,
+        exact=end_of_exact(results),
+        as_typed=reply["as_typed"],
+        without_filters=asked.without(operator["typed"] for operator in reply["operators"]),
+        is_filtered=bool(asked.filters() or reply["operators"]),
         is_empty=not results and not sum((await visit.engine.status())["documents"].values()),
-        is_by_meaning=not asked.mode and all(result["fts_score"] is None for result in results),
+        is_by_meaning=not asked.mode and has_no_word(results),
     )
 
 

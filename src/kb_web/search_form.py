@@ -1,7 +1,7 @@
 """The parameters of a search in a URL."""
 
-from __future__ import annotations
-
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final, Self
@@ -75,6 +75,13 @@ class SearchForm:
         if tag := changes.pop("tag", None):
             pairs = [pair for pair in pairs if pair != ("tag", tag)] if tag in self.tags else [*pairs, ("tag", tag)]
         return "?" + urlencode([*pairs, *((name, value) for name, value in changes.items() if value)])
+
+    def without(self, typed: Iterable[str]) -> str:
+        """Return the query without some operators, as they were typed."""
+        query = self.query
+        for operator in typed:
+            query = re.sub(rf"(?<!\S){re.escape(operator)}(?!\S)", " ", query, count=1)
+        return " ".join(query.split())
 
     def filters(self) -> dict[str, Any]:
         """Return the filters of the search, as the API names them."""

@@ -126,7 +126,6 @@ class Visit:
         """Return the submitted form, if it is from kb; read it only for visitors with access to the engine.
 
         Args:
-            request: the request.
             field: the maximum size of a field in bytes.
             files: the maximum number of files.
 
@@ -274,7 +273,6 @@ class Sessions:
             del self._former[digest]
 
     def token(self, seed: str) -> str:
-        """Return the form token for a seed."""
         return hmac.new(self._secret, seed.encode(), sha256).hexdigest()
 
 

@@ -1,10 +1,9 @@
 """Show and change settings, and make and revoke keys."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import re
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -12,7 +11,8 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.errors import Forbidden, Invalid, KbError
+from kb.api.errors import Forbidden, Invalid, KbError, SettingError
+from kb.api.store_kinds import SETTING, store_kind
 from kb.asgi.hosts import outer_path
 from kb_web.document_html import Row
 from kb_web.documents import split_tags
@@ -176,8 +176,16 @@ async def show_keys(
         keys=reply["keys"],
         is_keyed=state["keyed"],
         is_reachable=state["reachable"],
-        is_shared=any(str(each["value"]).startswith("postgres") for each in state["settings"]),
+        is_shared=_is_shared(state["settings"]),
         made=made,
         wrong=wrong,
         sent={"name": "", "right": "read", "tags": "", "path": ""} | (sent or {}),
     )
+
+
+def _is_shared(settings: Iterable[Row]) -> bool:
+    """Return whether several engines may share the database, as with any kind that is not installed here."""
+    try:
+        return any(each["variable"] == SETTING and store_kind(each["value"]).is_shared for each in settings)
+    except SettingError:
+        return True

@@ -1,7 +1,5 @@
 """Sign in and out, and describe the web interface to browsers and systems."""
 
-from __future__ import annotations
-
 import re
 from http import HTTPStatus
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """Suggest names of documents, and tags, while a note is written."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import Counter

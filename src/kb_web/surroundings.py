@@ -1,7 +1,5 @@
 """Fetch the surroundings of a Markdown document: its links, embedded notes, and front matter."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Show all tags as a tree; rename, merge and delete them."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlencode

@@ -252,6 +252,26 @@ def test_a_path_that_another_document_has_is_not_written_to(admin, make_key, wor
     assert both("POST", f"documents/{own}/restore").status_code == 403
 
 
+@pytest.mark.parametrize("tags", [[], ["work"]], ids=["folder", "tags and folder"])
+def test_a_key_with_a_folder_cannot_learn_whether_a_path_outside_of_it_is_taken(admin, make_key, word, tags):
+    caller = make_key(f"outside-{uuid4().hex}", right="write", tags=tags, path="/pub")
+    own = caller.note(f"{word} mine", source_path=f"/pub/{uuid4().hex}.md")
+    admin.note(f"{word} hidden", tags=["home"], source_path=f"/home/{word}.md")
+    answers = [
+        [
+            caller("POST", "jobs", json={"text": f"{word} try", "source_path": path}),
+            caller("POST", "jobs", json={"text": f"{word} try", "source_path": path, "if_new": True}),
+            caller("POST", "jobs", files={"file": ("a.txt", b"try")}, data={"source_path": path}),
+            caller("PATCH", f"documents/{own}", json={"source_path": path}),
+        ]
+        for path in (f"/home/{word}.md", f"/home/{word}-free.md")
+    ]
+    said = [[(each.status_code, each.json()["detail"]) for each in several] for several in answers]
+    assert said[0] == said[1]
+    assert {status for status, _ in said[0]} == {403}
+    assert len({detail for _, detail in said[0]}) == 1
+
+
 def test_a_key_without_a_folder_takes_no_path_where_others_may_save_later(admin, tagged, word):
     own, path = tagged.note(f"{word} own"), f"/{word}/tomorrow.md"
     admin.note(f"{word} theirs", tags=["home"], source_path=f"/{word}/taken.md")

@@ -11,7 +11,7 @@ import pytest
 from kb.folders.timed_reads import ask
 from kb_cli.sync import file_selection
 from kb_cli.sync.file_selection import select_files
-from tests.unit.test_extract_exports import chatgpt, claude
+from tests.formats.test_exports import chatgpt, claude
 
 
 def added(answer):

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from kb_cli.runtime.shell_query import as_typed
+
 ESCAPE = "\x1b"
 
 
@@ -70,7 +72,71 @@ def test_a_word_that_no_document_has_is_told_with_what_was_searched_for(kb, tag)
     kb.note("The quartermaster counts blankets.", "--tags", tag)
     ended = kb("search", "quatermaster", "--tags", tag)
     assert "no document contains 'quatermaster'; kb searched for 'quartermaster'" in ended.stderr
+    assert "as typed: kb search '\"quatermaster\"'" in ended.stderr
     assert "quartermaster counts" in ended.stdout
+
+
+def test_operators_narrow_a_search_and_are_told(kb, notes, tag):
+    ended = kb("search", f"sleep tag:{tag}/x OR", f"#{tag}", "-draft", "--ids")
+    assert ended.returncode == 1
+    assert f"kb: nothing found: no document has the tag '{tag}/x'" in ended.stderr
+    ended = kb("search", "sleep", f"#{tag}", "type:note", "-borrow")
+    assert f"filters: tag:{tag} type:note -borrow" in ended.stderr
+    assert "On [cats]" in ended.stdout
+    assert "On Rust" not in ended.stdout
+    newest = kb("search", f"tag:{tag}")
+    assert re.findall(r"On \S+", newest.stdout) == ["On Rust", "On [cats]"]
+    assert newest.stderr == f"kb: filters: tag:{tag}\n"
+
+
+def test_a_word_after_a_dash_is_excluded_and_a_misspelled_option_is_not(kb, notes, tag):
+    assert [each["title"] for each in kb.json("search", "sleep", f"tag:{tag}", "-references")["results"]] == [
+        "On [cats]"
+    ]
+    assert "No such option: --lmit" in kb("search", "sleep", "--lmit", "3").stderr
+    assert "Write --top for the option" in kb("search", "sleep", "-top", "3").stderr
+
+
+def test_a_line_follows_the_results_with_all_words(kb, notes, tag):
+    shown = kb("search", "cats", "--tags", tag).stdout
+    assert shown.index("On [cats]") < shown.index("── only close in meaning from here ──") < shown.index("On Rust")
+    assert "from here" not in kb("search", "cats", "--tags", tag, "-n", "1").stdout
+
+
+def test_a_subject_that_is_probably_not_in_kb_gets_few_results(kb, notes, tag):
+    for number in range(6):
+        kb.note(f"Lamp {number} is on quay {number}. {tag}", "--tags", tag)
+    question = "salary of the president of Ruritania on a quay", "--tags", tag
+    short = kb("search", *question)
+    assert "this is probably not in kb; the closest:" in short.stderr
+    assert short.stdout.endswith("    5 more: -n 8\n")
+    assert len(re.findall(r"(?m)^    id ", short.stdout)) == 3
+    assert len(re.findall(r"(?m)^    id ", kb("search", *question, "-n", "8").stdout)) == 8
+
+
+OPTIONS = {"--top": True, "-n": True, "--tags": True, "--json": False, "-h": False}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed_on"),
+    [
+        (["rust", "-tokio"], ["rust", "--", '-"tokio"']),
+        (["-tokio", "rust", "-n", "3"], ["rust", "-n", "3", "--", '-"tokio"']),
+        (["rust", "-Go", "--json"], ["rust", "--json", "--", '-"Go"']),
+        (["lamp", "-blue lamp"], ["lamp", "--", '-"blue lamp"']),
+        (["rust", "-tag:x", "-#y", "-path:my notes"], ["rust", "--", "-tag:x", "-#y", '-path:"my notes"']),
+        (["tides", "path:my notes"], ["tides", 'path:"my notes"']),
+        *(
+            (whole, whole)
+            for whole in (
+                ["rust -tokio"], ["path:my notes"], ["--", "-tokio"], ["rust", "-n5"], ["rust", "-x"], ["-5"],
+                ["rust", "--lmit"], ["rust", "--tags", "-odd"], ["rust", "--tags=-odd"], ["path:x y", "--tags", "a"],
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_a_shell_passes_on_a_query(arguments, passed_on):
+    assert as_typed(arguments, OPTIONS) == passed_on
 
 
 def test_the_place_tells_the_heading(kb, folder, tag):

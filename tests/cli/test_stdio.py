@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ import mcp.client
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from kb_cli.stdio_bridge import Bridge
 from kb_cli.stdio_files import LocalFiles, _opened
 from tests.conftest import KEY, MCP_KEY, free_port, without_settings
 from tests.support.eventually import eventually, eventually_async
@@ -64,6 +66,17 @@ def test_the_start_sequence_of_a_desktop_client_is_answered_line_by_line(server)
     assert [each["error"]["code"] for each in answers if "error" in each] == [-32700]
     assert answers[0]["result"]["serverInfo"]["name"] == "kb"
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_each_answer_is_one_line_whatever_ends_a_line():
+    text = "one\u2028two\u2029three\x85four\x0bfive\x1csix\r\nseven"
+    output = io.StringIO()
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call"})
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"text": text}}
+    Bridge(None, output, lambda _: iter([answer])).run(iter([request]))
+    [line] = output.getvalue().splitlines()
+    assert json.loads(line) == answer
+    assert r"one\u2028two\u2029three\u0085four" in line
 
 
 @pytest.mark.parametrize(("name", "is_text"), [("claude-code", True), ("claude-ai", False), ("claude\ncode", False)])

@@ -17,8 +17,8 @@ import httpx2
 import pytest
 
 from kb_cli.sync.remote_files import RemoteFile, with_pending
+from tests.formats.test_exports import chatgpt
 from tests.support.eventually import SECONDS, eventually
-from tests.unit.test_extract_exports import chatgpt
 
 MAIL = b"""Subject: Moorings
 Content-Type: multipart/mixed; boundary=b

@@ -35,6 +35,11 @@ class Site(BaseHTTPRequestHandler):
         if name not in self.answers:
             return self.send_error(404)
         kind, content = self.answers[name]
+        if isinstance(kind, int):
+            self.send_response(kind)
+            self.send_header("Location", content)
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
@@ -104,6 +109,33 @@ def test_a_web_page_goes_in_by_its_address_and_is_refreshed_in_its_place(kb, sit
     assert (missing.returncode, missing.stderr) == (1, f"kb: {address}/{tag}/none: the server answered 404\n")
     assert missing.stdout == "2 files: 1 existed already, 1 failed\n"
     assert len(kb.json("list", "--under", f"{address}/{tag}")["documents"]) == 1
+
+
+@pytest.mark.rare
+def test_a_page_is_one_document_under_all_its_addresses(kb, site, tag):
+    answers, address = site
+    content = f"<html><head><link rel=canonical href='/{tag}'></head><p>High water of {tag} at six.</html>".encode()
+    queries = ("", "?utm_source=n&fbclid=1", "?id=1", "?id=2")
+    answers |= {f"{tag}{query}": ("text/html", content + query.encode()) for query in queries}
+    answers |= {f"{tag}/": (301, f"/{tag}"), f"old/{tag}": (308, f"/{tag}"), f"in/{tag}": (302, f"/{tag}")}
+    page = f"{address}/{tag}"
+    same = (
+        page,
+        f"{page}#x",
+        f"{page}?utm_source=n&fbclid=1",
+        f"{page}/",
+        page.replace("http:", "HTTP:"),
+        f"{address}/old/{tag}",
+    )
+    others = (f"{page}?id=1", f"{page}?id=2", f"{address}/in/{tag}")
+    items = kb.json("add", *same, *others, "--whole", "--wait")
+    added = dict(zip((*same, *others), items, strict=True))
+    assert len({added[each]["document_id"] for each in same}) == 1
+    assert len({each["document_id"] for each in added.values()}) == 4
+    assert added[f"{page}/"]["source_path"] == page
+    assert kb.json("get", "--path", f"{page}?utm_medium=mail#y")["id"] == added[page]["document_id"]
+    note = kb.json("addnote", f"[[{page}?utm_source=m|tides]] and {page}/#z", "--wait")["document_id"]
+    assert {link["document_id"] for link in kb.json("links", note)["links"]} == {added[page]["document_id"]}
 
 
 def test_a_page_has_its_title_author_site_and_date(kb, site, tag):

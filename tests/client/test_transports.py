@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from kb.api import errors
 from kb.api.errors import BY_CODE, EngineSlow, EngineUnreachable, KbError, NoEngine
-from kb.asgi.problem import on_kb_error
+from kb.asgi.error_replies import on_kb_error
 from kb.client.asgi import ASGITransport
 from kb.client.client import EngineClient
 from kb.client.http import MAX_CONNECTIONS, HTTPTransport

@@ -35,7 +35,7 @@ MODES = {
     "hybrid search": {},
     "grouped search": {"group_by": "document"},
 }
-OPERATIONS = (*MODES, "search over MCP", "list documents", "update a note", "kb --help")
+OPERATIONS = (*MODES, "search over MCP", "list documents", "add a note", "update a note", "kb --help")
 HELP = "import sys; from kb_cli.main import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
 
 
@@ -123,6 +123,9 @@ async def served(environment, queries):
         async def change(number):
             (await http.patch("notes/7", json={"text": f"The harbour opens at {number}."})).raise_for_status()
 
+        async def add(text):
+            (await http.post("jobs", json={"text": text})).raise_for_status()
+
         async def list_():
             (await http.get("documents")).raise_for_status()
 
@@ -130,8 +133,10 @@ async def served(environment, queries):
             await agent.call_tool("kb_search", {"query": queries[4]})
 
         acts = {name: partial(search, **options) for name, options in MODES.items()}
-        acts |= {"search over MCP": ask, "list documents": list_, "update a note": partial(change, 2)}
+        acts |= {"search over MCP": ask, "list documents": list_}
+        acts |= {"add a note": partial(add, "The ferry leaves at nine."), "update a note": partial(change, 2)}
         await change(1)
+        await add("The ferry leaves at ten.")
         await search()  # reads the words that are then kept in memory
         for options in MODES.values():
             await search(queries[:5], **options)

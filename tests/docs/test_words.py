@@ -17,7 +17,7 @@ import kb_web
 from kb.api.fields import NOTE
 from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS
 from kb.asgi.subapps import choose, installed
-from kb.formats.registry import FORMATS
+from kb.formats.installed_types import FORMATS
 from kb.parser.sandbox import Limits
 from kb.settings import EnvSettings
 from kb.settings import Settings as EngineSettings

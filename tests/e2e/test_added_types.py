@@ -14,7 +14,7 @@ import pytest
 from fastmcp import Client
 
 from kb.api.file_types import FORMATS
-from kb.formats.registry import GROUP, OWN, load
+from kb.formats.installed_types import GROUP, OWN, load
 from tests.conftest import ALL_APPS, ROOT, without_settings
 from tests.docs.blocks import blocks
 from tests.support.eventually import SECONDS

@@ -14,7 +14,7 @@ import pytest
 
 from kb.api.errors import EngineUnreachable, NotReembedding
 from kb.client.client import EngineClient
-from kb.documents.save import save
+from kb.documents.write_document import write_document
 from kb.embed.artifact import load_model
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.ingest.chunk import Chunker
@@ -57,7 +57,7 @@ def fill(folder, embedder, texts, model=None):
             contents = embedded_contents(drafts, list(embed_slices(drafts, embedder)))
             with store.write() as tx:
                 for content in contents:
-                    save(tx, content, None, [])
+                    write_document(tx, content, None, [])
                 tx.documents.write_names(len(contents))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kb.api.errors import Invalid, NotFound
 from kb.client.client import EngineClient
-from kb.search.near_duplicates import SHARED
+from kb.search.near_duplicate_documents import SHARED
 from tests.http.conftest import added, finished, until_idle
 
 STORY = (

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 import kb.search.document_map
 from kb.api.errors import KbError
 from kb.api.rights import Limit
-from kb.asgi.problem import on_kb_error
+from kb.asgi.error_replies import on_kb_error
 from kb.routes import document_map
 from kb.routes.admission import Admission
 from kb.routes.dependencies import Services

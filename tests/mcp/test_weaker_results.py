@@ -99,6 +99,7 @@ def test_what_stays(results, kept):
         (2, 0, True, "2 weaker results left out, and sentences at …; all=true shows them."),
         (0, 0, True, "Sentences left out at …; all=true shows them."),
         (0, 1, False, "1 more result: top=10."),
+        (3, 7, False, "7 more results: top=10; 3 weaker: all=true."),
         (0, 7, True, "7 more results, and sentences at …: top=10."),
     ],
 )

@@ -25,6 +25,7 @@ from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.opening import space_in_use
 from kb.store.postgres.statements import statements
 from kb.store.postgres.store import PostgresStore
+from kb.store.postgres.word_backfill import WordBackfill
 from kb.store.rows import Filter, NewJob, VectorSpace
 from tests.support.documents import content
 from tests.support.eventually import SECONDS, eventually
@@ -186,7 +187,7 @@ def test_a_file_that_is_read_for_long_gives_signs_of_life_meanwhile(url, embedde
 
 
 def test_a_job_under_an_id_that_was_given_before_is_not_ended_with_the_content_of_the_former(url, embedder, tmp_path):
-    from tests.unit.test_worker import Failing
+    from tests.worker.test_worker import Failing
 
     (tmp_path / "staging").mkdir()
     model = Failing(embedder)
@@ -359,6 +360,36 @@ def test_a_database_of_a_development_build_is_refused_and_left_alone(url):
 def test_the_numbers_go_from_the_first_to_the_newest():
     numbers = [number for number, _ in migrations("kb.store.postgres", after=0)]
     assert numbers == list(range(FIRST, migrate.SCHEMA_VERSION + 1))
+
+
+def test_words_of_documents_of_before_get_their_one_form_while_engines_run(url):
+    with engine(url) as store:
+        with store.write() as tx:
+            one = tx.documents.add(content("e-mail", title="مدرسة"), "O'Reilly.md", ())
+            tx.documents.add(content("کتاب, ١٢٣٤"), None, ())
+        with psycopg.connect(url, options="-c search_path=kb,public") as other:
+            other.execute("UPDATE terms SET term = term || '-of-before'")
+            other.execute("DELETE FROM names")
+            other.execute("INSERT INTO words_backfill VALUES (0)")
+            other.execute("INSERT INTO unnamed VALUES (%s)", (one,))
+        assert not found(store, "email")
+        with WordBackfill(store):
+            eventually("all are indexed again", lambda: is_complete(store))
+        assert all(found(store, word) for word in ("email", "كتاب", "مدرسه", "1234"))
+        with store.read() as tx:
+            assert tx.documents.named(tx.index.analyzer.indexed("oreilly"), 9, 9)
+        with psycopg.connect(url) as other:
+            assert not other.execute("SELECT FROM kb.terms WHERE term LIKE '%-of-before'").fetchall()
+
+
+def is_complete(store):
+    with store.read() as tx:
+        return tx.full_text.backfilled is None
+
+
+def found(store, word):
+    with store.read() as tx:
+        return tx.index.select(Filter()).full_text((word,), 9).ids.size
 
 
 def test_a_model_that_the_vectors_are_not_of_is_refused(url):

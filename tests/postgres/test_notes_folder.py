@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from kb.api.errors import NotesFolderElsewhere
-from kb.ingest import note_vectors
+from kb.ingest import vectors_at_once
 from kb.notes_folder import folder as folder_module
 from kb.notes_folder import incoming, outgoing
 from kb.store.default_space import DEFAULT_SPACE
@@ -23,7 +23,7 @@ def engines(tmp_path, embedder, monkeypatch):
     """Two engines with the same notes folder."""
     monkeypatch.setattr(incoming, "DELETE_SECONDS", 0.0)
     monkeypatch.setattr(outgoing, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(note_vectors, "PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(vectors_at_once, "PATIENCE_SECONDS", 60.0)
     (tmp_path / "data" / "staging").mkdir(parents=True)
     url = database_url(tmp_path)
     with closing(PostgresStore(url, DEFAULT_SPACE)) as one, closing(PostgresStore(url, DEFAULT_SPACE)) as other:

@@ -14,9 +14,10 @@ from kb.backup.restore import restore_backup, verify_backups
 from kb.backup.storage import backup_folders
 from kb.backup.verify import verify_data
 from kb.documents.delete import delete
-from kb.documents.note_change import NoteChange
-from kb.documents.restore import restore, revert
-from kb.documents.update import Edit, change_tags, update_note
+from kb.documents.note_edit import Edit, NoteChange
+from kb.documents.restore_document import restore, revert
+from kb.documents.tags import change_tags
+from kb.documents.write_updated_note import update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.rows import Author
 from tests.store.test_export import RealData, past_in

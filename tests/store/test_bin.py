@@ -11,8 +11,8 @@ import pytest
 from kb import clock
 from kb.blobs.folder import FolderBlobs
 from kb.documents.originals import Originals
-from kb.documents.restore import revert
-from kb.documents.save import save
+from kb.documents.restore_document import revert
+from kb.documents.write_document import write_document
 from kb.store.rows import NOBODY
 from tests.store.test_store import content
 from tests.support.undo import undo
@@ -26,7 +26,7 @@ def store(make_store):
 
 def add(store, text, part_of=None):
     with store.write() as tx:
-        return save(tx, content(text), f"/{text}", (), part_of=part_of)[0]
+        return write_document(tx, content(text), f"/{text}", (), part_of=part_of)[0]
 
 
 def discard(store, id_):

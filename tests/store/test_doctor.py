@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from kb.api.errors import StoreError
-from kb.documents.save import save
+from kb.documents.write_document import write_document
 from kb.index.vectors.coded_index import CodedIndex
 from kb.ingest.draft import draft_note, embed_draft
 from kb.repair import doctor
@@ -48,9 +48,11 @@ def well(tmp_path_factory, embedder):
     (settings.staging_dir / "waiting").write_bytes(b"x")
     with closing(SqliteStore(folder / "kb.db", space())) as store, store.write() as tx:
         for title, text in NOTES:
-            save(tx, embed_draft(draft_note(text, title, embedder), embedder, lambda: None), f"/{title}", [title])
+            write_document(
+                tx, embed_draft(draft_note(text, title, embedder), embedder, lambda: None), f"/{title}", [title]
+            )
         gone = embed_draft(draft_note("What is in the bin.", None, embedder), embedder, lambda: None)
-        tx.history.discard(save(tx, gone, "/gone", ["gone"])[0], NOBODY)
+        tx.history.discard(write_document(tx, gone, "/gone", ["gone"])[0], NOBODY)
         tx.jobs.add(NewJob("file", staged="waiting", content_hash="0"))
     coded(folder / "kb.db")
     change(folder, f"UPDATE documents SET doc_type = 'text', content_hash = '{DIGEST}' WHERE id = 2")

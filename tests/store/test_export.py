@@ -15,8 +15,8 @@ import pytest
 from kb.api.errors import StoreError
 from kb.backup.verify import verify_data
 from kb.documents.lookup import existing_version
-from kb.documents.restore import restore, revert
-from kb.documents.save import save
+from kb.documents.restore_document import restore, revert
+from kb.documents.write_document import write_document
 from kb.exchange import export_folder
 from kb.exchange.export import export
 from kb.exchange.importing import import_folder
@@ -65,7 +65,7 @@ def filled(tmp_path_factory, model_files, embedder):
         ):
             made = embed_draft(draft_note(text, title, embedder), embedder, lambda: None)
             with store.write() as tx:
-                save(tx, made, path, ["b", "a"] if path else [])
+                write_document(tx, made, path, ["b", "a"] if path else [])
         with store.write() as tx:
             tx.documents.delete(3)
             tx.documents.change_tags(1, add=["later"], remove=[])
@@ -222,7 +222,7 @@ def test_a_filled_knowledge_base_keeps_what_it_has_and_gives_new_ids(data, tmp_p
         for number in range(7):
             made = embed_draft(draft_note(f"Its own note {number}.", None, embedder), embedder, lambda: None)
             with store.write() as tx:
-                save(tx, made, None, [])
+                write_document(tx, made, None, [])
     own = everything(other)[0]
     import_folder(other.settings, tmp_path / "export", lambda _: None)
     documents, _, files, parts, *_ = everything(other)
@@ -714,7 +714,7 @@ def with_links(data, embedder, paths, pairs):
 def write(store, embedder, text, path, **origin):
     made = replace(embed_draft(draft_note(text, None, embedder), embedder), **origin)
     with store.write() as tx:
-        save(tx, made, path, [])
+        write_document(tx, made, path, [])
 
 
 def add_equal(data, embedder, *tags):

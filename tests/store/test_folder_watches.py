@@ -8,7 +8,7 @@ import pytest
 
 from kb.api.errors import FolderTaken, NotFound
 from kb.api.folder_models import SyncReport, WatchReport, WatchRequest
-from kb.documents import folder_watches
+from kb.documents import watched_folders
 from kb.exchange.export_lines import ROW_LINES
 from kb.routes.folders import claim
 from kb.store import rows
@@ -49,12 +49,12 @@ def claimed(store, prefix="vault/", machine="one", path="/home/ada/vault", *, ta
 def begun(store, watch_id=ID, prefix="vault/", machine="one", **options):
     with store.write() as tx:
         request = WatchRequest(prefix=prefix, machine=machine, **options)
-        return folder_watches.shown(folder_watches.begin(tx, watch_id, request)).watch
+        return watched_folders.shown(watched_folders.begin(tx, watch_id, request)).watch
 
 
 def shown(store, prefix="vault/"):
     with store.read() as tx:
-        return next(folder_watches.shown(each).watch for each in tx.folders.all() if each.prefix == prefix)
+        return next(watched_folders.shown(each).watch for each in tx.folders.all() if each.prefix == prefix)
 
 
 def act(store, what, *arguments, **options):
@@ -66,40 +66,40 @@ def act(store, what, *arguments, **options):
 def test_a_watch_is_new_then_watches_fails_and_stops(store, pass_time):
     claimed(store)
     assert begun(store, tags=["vault"], delete=True).state == "new"
-    assert act(store, folder_watches.note, is_syncing=True).state == "syncing"
-    done = act(store, folder_watches.report, WatchReport(result=RESULT))
+    assert act(store, watched_folders.note, is_syncing=True).state == "syncing"
+    done = act(store, watched_folders.report, WatchReport(result=RESULT))
     assert (done.state, done.result, done.error, done.tags, done.delete) == ("watching", RESULT, None, ["vault"], True)
-    failed = act(store, folder_watches.report, WatchReport(error="away"))
+    failed = act(store, watched_folders.report, WatchReport(error="away"))
     assert (failed.state, failed.result, failed.error) == ("failing", RESULT, "away")
     pass_time(seconds=100)
-    again = act(store, folder_watches.report, WatchReport(error="still away"))
+    again = act(store, watched_folders.report, WatchReport(error="still away"))
     assert (again.error, again.failing_since) == ("still away", failed.failing_since)
     pass_time(minutes=5)
     assert shown(store).state == "stopped"
-    well = act(store, folder_watches.report, WatchReport(result=RESULT))
+    well = act(store, watched_folders.report, WatchReport(result=RESULT))
     assert (well.state, well.error, well.failing_since) == ("watching", None, None)
 
 
 def test_a_request_to_sync_stays_until_a_round_answers_it(store, pass_time):
     claimed(store)
     begun(store)
-    first = act(store, folder_watches.ask).asked_at
+    first = act(store, watched_folders.ask).asked_at
     assert first
-    assert act(store, folder_watches.report, WatchReport(result=RESULT)).asked_at == first, "a round that began before"
+    assert act(store, watched_folders.report, WatchReport(result=RESULT)).asked_at == first, "a round that began before"
     pass_time(seconds=1)
-    second = act(store, folder_watches.ask).asked_at
-    assert act(store, folder_watches.report, WatchReport(result=RESULT, answers=first)).asked_at == second
-    assert act(store, folder_watches.report, WatchReport(error="away", answers=second)).asked_at is None
+    second = act(store, watched_folders.ask).asked_at
+    assert act(store, watched_folders.report, WatchReport(result=RESULT, answers=first)).asked_at == second
+    assert act(store, watched_folders.report, WatchReport(error="away", answers=second)).asked_at is None
 
 
 def test_that_a_program_runs_is_written_once_a_minute(store, pass_time):
     claimed(store)
     begun(store)
-    record = act(store, folder_watches.note, is_syncing=False)
-    assert folder_watches.is_noted(record, is_syncing=False)
-    assert not folder_watches.is_noted(record, is_syncing=True)
+    record = act(store, watched_folders.note, is_syncing=False)
+    assert watched_folders.is_noted(record, is_syncing=False)
+    assert not watched_folders.is_noted(record, is_syncing=True)
     pass_time(seconds=61)
-    assert not folder_watches.is_noted(record, is_syncing=False)
+    assert not watched_folders.is_noted(record, is_syncing=False)
 
 
 def test_a_round_keeps_the_watch_and_another_machine_ends_it(store):
@@ -115,7 +115,7 @@ def test_a_round_keeps_the_watch_and_another_machine_ends_it(store):
     claimed(store, machine="two", take_over=True)
     assert shown(store) is None
     with pytest.raises(NotFound):
-        act(store, folder_watches.report, WatchReport(result=RESULT))
+        act(store, watched_folders.report, WatchReport(result=RESULT))
 
 
 def test_a_watch_has_one_folder_and_a_folder_one_watch(store):
@@ -127,7 +127,7 @@ def test_a_watch_has_one_folder_and_a_folder_one_watch(store):
     begun(store, OTHER, prefix="other/")
     assert shown(store, "other/").id == OTHER
     with store.write() as tx:
-        folder_watches.end(tx, OTHER)
+        watched_folders.end(tx, OTHER)
     assert shown(store, "other/") is None
     with pytest.raises(NotFound, match="Register it first"):
         begun(store, prefix="nowhere/")
@@ -136,7 +136,7 @@ def test_a_watch_has_one_folder_and_a_folder_one_watch(store):
 def test_options_change_and_what_was_reported_stays(store):
     claimed(store)
     begun(store, tags=["one"])
-    act(store, folder_watches.report, WatchReport(result=RESULT))
+    act(store, watched_folders.report, WatchReport(result=RESULT))
     changed = begun(store, tags=["two"], delete=True)
     assert (changed.tags, changed.delete, changed.result) == (["two"], True, RESULT)
 

@@ -11,7 +11,7 @@ import pytest
 from kb.blobs.folder import FolderBlobs
 from kb.documents.diff import diff
 from kb.documents.originals import Originals
-from kb.documents.save import save
+from kb.documents.write_document import write_document
 from kb.store.rows import NOBODY, Retention
 from kb.store.sqlite.rebuild import rebuild
 from tests.store.test_store import content
@@ -25,7 +25,7 @@ def opened(database, **kept):
 
 def add(store, text, **options):
     with store.write() as tx:
-        return save(tx, content(text, **options), None, ())[0]
+        return write_document(tx, content(text, **options), None, ())[0]
 
 
 def update(store, id_, text, author=NOBODY):
@@ -165,8 +165,8 @@ def test_files_of_versions_and_of_the_bin_stay_until_these_go(make_store, tmp_pa
     with opened(make_store) as store:
         add(store, "another, so that the database is not empty")
         with store.write() as tx:
-            id_, _ = save(tx, first, "/x", ())
-            assert save(tx, second, "/x", ())[0] == id_
+            id_, _ = write_document(tx, first, "/x", ())
+            assert write_document(tx, second, "/x", ())[0] == id_
         assert kept() == [True, True]
         discard(store, id_)
         assert kept() == [True, True]

@@ -14,12 +14,12 @@ import pytest
 
 from kb.api.errors import Occupied
 from kb.documents.delete import delete, purge
-from kb.documents.edit import Edit
 from kb.documents.lookup import existing_version
-from kb.documents.note_change import NoteChange
-from kb.documents.restore import restore, revert
-from kb.documents.save import save
-from kb.documents.update import change_tags, update_note
+from kb.documents.note_edit import Edit, NoteChange
+from kb.documents.restore_document import restore, revert
+from kb.documents.tags import change_tags
+from kb.documents.write_document import write_document
+from kb.documents.write_updated_note import update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
@@ -135,7 +135,7 @@ class Machine:
         text, path, tags, author = self.text(), self.random.choice(PATHS), self.tags(), self.random.choice(AUTHORS)
         content = embed_draft(draft_note(text, None, self.embedder), self.embedder)
         with self.store.write() as tx:
-            id_, _ = save(tx, content, path, tags, author=author)
+            id_, _ = write_document(tx, content, path, tags, author=author)
         if id_ in self.model:
             known = self.model[id_]
             state = known.versions[-1]

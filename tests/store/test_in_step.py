@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
-from kb.documents.save import save
+from kb.documents.write_document import write_document
 from kb.store.rows import ChunkPosition, Content, Filter, NewChunk
 from tests.store.test_store import look
 from tests.support.examples import examples
@@ -73,7 +73,7 @@ class Documents(RuleBasedStateMachine):
     def add(self, chunks, path, names):
         expected = self._known(chunks, path)
         with self.store.write() as tx:
-            document_id, _ = save(tx, content(chunks), path, sorted(names))
+            document_id, _ = write_document(tx, content(chunks), path, sorted(names))
         if expected is not None:
             assert document_id == expected
             self.model[document_id].chunks = chunks

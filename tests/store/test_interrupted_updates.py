@@ -10,10 +10,9 @@ import apsw
 import pytest
 
 from kb.api.errors import DiskFault, DiskFull
-from kb.documents.edit import Edit
-from kb.documents.note_change import NoteChange
-from kb.documents.save import save
-from kb.documents.update import update_note
+from kb.documents.note_edit import Edit, NoteChange
+from kb.documents.write_document import write_document
+from kb.documents.write_updated_note import update_note
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.rows import NOBODY, Filter
 from kb.store.sqlite.store import SqliteStore
@@ -62,7 +61,7 @@ def make(path, old):
     path.parent.mkdir(exist_ok=True)
     store = SqliteStore(path, space(old.vectors.shape[1]))
     with store.write() as tx:
-        return store, save(tx, old, None, ["sea"])[0]
+        return store, write_document(tx, old, None, ["sea"])[0]
 
 
 def sound(path):

@@ -14,8 +14,8 @@ import apsw
 import numpy as np
 import pytest
 
-from kb import compaction
 from kb.api.errors import StoreError
+from kb.index import compaction
 from kb.index.vectors.scores import ScoredChunks
 from kb.index.words import index, snapshot
 from kb.index.words.index import KEPT_SNAPSHOTS

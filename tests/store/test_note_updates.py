@@ -10,14 +10,14 @@ import pytest
 
 from kb.api.errors import AlreadyMade, KeyReused
 from kb.blobs.folder import FolderBlobs
-from kb.documents import note_change
+from kb.documents import repeated_change
 from kb.documents.delete import delete
-from kb.documents.edit import Edit
-from kb.documents.note_change import NoteChange
+from kb.documents.note_edit import Edit, NoteChange
 from kb.documents.originals import Originals
-from kb.documents.restore import restore, revert
-from kb.documents.save import save
-from kb.documents.update import change_tags, update_note
+from kb.documents.restore_document import restore, revert
+from kb.documents.tags import change_tags
+from kb.documents.write_document import write_document
+from kb.documents.write_updated_note import update_note
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.rows import Author, Filter, NewJob
@@ -43,7 +43,7 @@ def store(make_store):
 def test_a_title_given_while_the_text_is_edited_is_kept(store, embedder, edit):
     content = embed_draft(draft_note("The harbour has no crane.", None, embedder), embedder)
     with store.write() as tx:
-        note, _ = save(tx, content, None, [])
+        note, _ = write_document(tx, content, None, [])
     others = [NoteChange(title="Harbour log")]
 
     def meanwhile():
@@ -87,7 +87,7 @@ def model(embedder):
 def note(store, embedder):
     """The id of a note of several passages."""
     with store.write() as tx:
-        return save(tx, embed_draft(draft_note(LOG, None, embedder), embedder), None, [])[0]
+        return write_document(tx, embed_draft(draft_note(LOG, None, embedder), embedder), None, [])[0]
 
 
 def change(store, embedder, note, edit, author=ME, **fields):
@@ -180,7 +180,7 @@ def test_words_are_found_before_the_vectors_come(store, embedder, note, tmp_path
 def test_vectors_come_after_a_restart(make_store, embedder, tmp_path):
     with make_store() as store:
         with store.write() as tx:
-            note, _ = save(tx, embed_draft(draft_note(LOG, None, embedder), embedder), None, [])
+            note, _ = write_document(tx, embed_draft(draft_note(LOG, None, embedder), embedder), None, [])
         changed_later(store, embedder, note, Edit(append=LINE))
         with store.queue() as tx:
             assert tx.jobs.claim(1)  # the engine ends while it works on it
@@ -258,7 +258,7 @@ def test_equal_lines_can_be_appended_on_purpose(store, embedder, note, monkeypat
     document, *_ = change(store, embedder, note, Edit(append=LINE))
     change(store, embedder, note, Edit(append=LINE), once=True, if_match=[document.content_hash])
     assert text_of(store, note).count(LINE) == 4
-    monkeypatch.setattr(note_change, "REPEATED_SECONDS", -1)
+    monkeypatch.setattr(repeated_change, "REPEATED_SECONDS", -1)
     change(store, embedder, note, Edit(append=LINE), once=True)
     assert text_of(store, note).count(LINE) == 5
 

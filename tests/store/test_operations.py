@@ -15,8 +15,8 @@ from kb.blobs.folder import FolderBlobs
 from kb.clock import Clock, read_machine
 from kb.documents.delete import delete
 from kb.documents.originals import Originals
-from kb.documents.save import save
 from kb.documents.undo import PlannedUndo, Scope, _in_turn, carry_out, find_operation, plan
+from kb.documents.write_document import write_document
 from kb.routes.folders import claim
 from kb.store.rows import Author, NewJob, SyncedFolder
 from tests.store.test_store import content
@@ -59,7 +59,7 @@ def held(text, doc_type="text"):
 
 def add(store, path, text, key, tags=()):
     with store.write() as tx:
-        return save(tx, held(text), path, tags, author=of(key))[0]
+        return write_document(tx, held(text), path, tags, author=of(key))[0]
 
 
 def there(store):
@@ -139,7 +139,7 @@ def test_another_file_and_a_note_take_nothing_out_of_the_bin(store, originals):
     delete(store, originals, id_, of("two"))
     assert add(store, "/b.md", "two", "three") != id_
     with store.write() as tx:
-        assert save(tx, held("one", "note"), "/a.md", ())[0] != id_
+        assert write_document(tx, held("one", "note"), "/a.md", ())[0] != id_
 
 
 def synced(prefix, path="/home/ada/vault", machine="one"):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kb.documents.delete import delete
-from kb.documents.save import save
+from kb.documents.write_document import write_document
 from kb.ingest.draft import draft_note, embed_draft
 from kb.store.rows import NOBODY
 from tests.store.test_history_model import ORIGINALS
@@ -18,7 +18,7 @@ def add(store, embedder, text, precision):
     """Add a note as an engine of this precision does."""
     draft = replace(draft_note(text, None, embedder), space=space(precision=precision))
     with store.write() as tx:
-        return save(tx, embed_draft(draft, embedder), None, [])[0]
+        return write_document(tx, embed_draft(draft, embedder), None, [])[0]
 
 
 def precisions(store):

@@ -38,6 +38,7 @@ SORTED = {
     "the first page of a short time",
     "the next page of a short time",
     "the first page of recent ones of a short time",
+    "a note by what it says",  # the few notes of one hash, from two indexes
 }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kb.api.errors import ModelChanged
-from kb.documents.late_vectors import await_vectors
+from kb.documents.vectors_by_job import await_vectors
 from kb.store.rows import NOBODY, ChunkPosition, Content, Filter, NewChunk
 from kb.store.sqlite.store import SqliteStore
 from kb.store.sqlite.verify import Verification

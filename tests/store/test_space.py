@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from kb.api.errors import StoreError
-from kb.documents.save import save
+from kb.documents.write_document import write_document
 from kb.embed.artifact import DIMENSIONS, FP32, NAME, WEIGHTS
 from kb.embed.models.fetch import SOURCES
 from kb.ingest.draft import draft_note, embed_draft
@@ -30,7 +30,7 @@ def database(tmp_path, embedder):
     store = SqliteStore(path, space())
     content = embed_draft(draft_note("The key is under the mat.", None, embedder), embedder)
     with store.write() as tx:
-        save(tx, content, None, [])
+        write_document(tx, content, None, [])
     store.close()
     return path
 
@@ -134,7 +134,7 @@ def test_every_precision_opens_it_and_it_goes_on_saying_in_which_it_began(databa
     with closing(SqliteStore(database, space(precision=precision, folder="/elsewhere"))) as store:
         draft = replace(draft_note("The lamp is in the shed.", None, embedder), space=space(precision=precision))
         with store.write() as tx:
-            save(tx, embed_draft(draft, embedder), None, [])
+            write_document(tx, embed_draft(draft, embedder), None, [])
             assert tx.counts().documents == {"note": 2}
     [row] = apsw.Connection(str(database)).execute("SELECT precision, folder FROM vector_space")
     assert row == ("fp32", "/elsewhere")

@@ -13,7 +13,7 @@ import pytest
 
 from kb.api.rights import Limit
 from kb.documents.excerpts import Excerpt, excerpt_of_characters
-from kb.documents.save import save
+from kb.documents.write_document import write_document
 from kb.search.query import Query
 from kb.search.retrieve import Retriever
 from kb.store.row_mapping import cursor_after
@@ -522,10 +522,34 @@ def test_a_part_admits_the_paths_that_it_stands_in(store, part, inside, outside)
     add(store, "no path")
     for path in outside:
         add(store, path, source_path=path)
-    where = Filter(source_part=part)
+    where = Filter(source_parts=(part,))
     with store.read() as tx:
         assert [each.id for each in tx.documents.page(where, sort="id", limit=10, cursor=None)] == ids
         assert {each.id for each in tx.documents.page(where, sort="recent", limit=10, cursor=None)} == set(ids)
+
+
+def test_parts_types_and_words_can_be_excluded_and_several_types_admitted(store):
+    here, other, none = (
+        add(store, "a lamp", source_path="/box/a"),
+        add(store, "a draft", source_path="/x/b"),
+        add(store, "quay"),
+    )
+    with store.write() as tx:
+        page = tx.documents.add(content("page", doc_type="pdf"), "/box/c.pdf", ())
+    cases = {
+        Filter(source_parts=("box", "a")): {here},
+        Filter(source_parts_not=("BOX",)): {other, none},
+        Filter(doc_types=("pdf", "docx")): {page},
+        Filter(doc_types_not=("pdf", "docx")): {here, other, none},
+        Filter(doc_types_not=("pdf",), lacking=("draft",), source_parts_not=("%",)): {here, none},
+    }
+    with store.read() as tx:
+        for where, ids in cases.items():
+            for sort in ("id", "date"):
+                page_ids = {each.id for each in tx.documents.page(where, sort=sort, limit=10, cursor=None)}
+                assert page_ids == ids, where
+            assert tx.documents.count(where) == len(ids)
+            assert len(tx.index.select(where).chunk_ids()) == len(ids)
 
 
 def test_an_id_is_found_by_how_it_begins(store):
@@ -556,7 +580,7 @@ def test_a_document_keeps_the_name_of_its_file_and_whether_its_title_was_given(s
 def test_the_same_file_under_another_name_is_the_same_document_with_the_last_name(store):
     for filename in ("first.txt", "second.txt", None):
         with store.write() as tx:
-            document_id, _ = save(tx, replace(content("words", doc_type="text"), filename=filename), None, ())
+            document_id, _ = write_document(tx, replace(content("words", doc_type="text"), filename=filename), None, ())
     with store.read() as tx:
         [document] = tx.documents.page(ALL, sort="id", limit=10, cursor=None)
     assert (document.id, document.filename) == (document_id, "second.txt")
@@ -568,7 +592,7 @@ def test_the_same_file_under_another_name_is_the_same_document_with_the_last_nam
 def test_content_that_several_documents_hold_goes_to_the_oldest_of_them(store, count, source_path):
     equal = [add(store, "the same words", source_path=source_path) for _ in range(count)]
     with store.write() as tx:
-        assert save(tx, content("the same words"), source_path, ["again"]) == (equal[0], True)
+        assert write_document(tx, content("the same words"), source_path, ["again"]) == (equal[0], True)
     with store.read() as tx:
         assert [tx.documents.get(each).tags for each in equal] == [("again",)] + [()] * (count - 1)
         assert tx.documents.with_content("hash of nothing", source_path, note=True) is None
@@ -624,7 +648,7 @@ def at_once(count, act):
 def test_two_writers_of_one_content_at_once_make_one_document(store, source_path):
     def write(number):
         with store.write() as tx:
-            return save(tx, content("the same words"), source_path, [f"tag {number}"])[0]
+            return write_document(tx, content("the same words"), source_path, [f"tag {number}"])[0]
 
     for _ in range(10):
         [document_id] = set(at_once(4, write))
@@ -637,7 +661,7 @@ def test_two_writers_of_one_content_at_once_make_one_document(store, source_path
 def test_two_writers_at_one_path_at_once_leave_one_of_their_contents_there(store):
     def write(number):
         with store.write() as tx:
-            return save(tx, content(f"words of {number}", seed=number), "/one", ())[0]
+            return write_document(tx, content(f"words of {number}", seed=number), "/one", ())[0]
 
     [document_id] = set(at_once(4, write))
     with store.read() as tx:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kb.backup.verify import verify_data
-from kb.documents.edit import Edit
-from kb.documents.note_change import NoteChange
-from kb.documents.update import update_note
+from kb.documents.note_edit import Edit, NoteChange
+from kb.documents.write_updated_note import update_note
 from tests.store.test_export import RealData
 from tests.store.test_interrupted_updates import content_of, whole
 from tests.support.models import WrappedModel

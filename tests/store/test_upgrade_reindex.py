@@ -127,3 +127,24 @@ def test_documents_of_before_get_their_language_and_are_found_by_the_stems_of_th
         assert [found(store, stem) for stem in stemmed(["haus"], ["de"])] == [1]
     with closing(Verification(path)) as database:
         assert [fault for check in database.checks for fault in check.find() if check.name == "full text"] == []
+
+
+def test_words_in_a_database_of_before_get_their_one_form_without_a_command(tmp_path):
+    path = tmp_path / "kb.db"
+    with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store, store.write() as tx:
+        tx.documents.add(content("کتاب, e-mail, ١٢٣٤", title="مدرسة"), "O'Reilly.md", ())
+    connection = connect(path)
+    connection.execute("UPDATE chunks SET segmented = NULL, variants = NULL")
+    connection.execute("UPDATE sections SET segmented = NULL, variants = NULL")
+    connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+    connection.execute("DELETE FROM names")
+    connection.pragma("user_version", 38)
+    connection.close()
+    with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store:
+        assert not any(found(store, word) for word in ("كتاب", "email", "1234"))
+        with Upkeep(store, seconds=0.01):
+            eventually("all documents are indexed again", lambda: found(store, "email"))
+        assert all(found(store, word) for word in ("كتاب", "email", "1234", "مدرسه"))
+        with store.read() as tx:
+            assert tx.documents.named(tx.index.analyzer.indexed("oreilly"), 9, 9)
+            assert agree(tx, tx.words, ("email",))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kb.api.errors import StoreError
-from kb.documents.save import save
+from kb.documents.write_document import write_document
 from kb.ingest.chunk import Chunker
 from kb.ingest.draft import draft_note, embed_draft
 from kb.repair.doctor import check_data
@@ -45,7 +45,7 @@ def database(tmp_path, embedder):
         for title, text in (("Mat", "The key is under the mat."), (None, LONG), ("Gone", "Nothing of this stays.")):
             content = embed_draft(draft_note(text, title, embedder), embedder, lambda: None)
             with store.write() as tx:
-                save(tx, content, f"/{title}", ["tag"])
+                write_document(tx, content, f"/{title}", ["tag"])
         with store.write() as tx:
             tx.documents.delete(3)
     return path

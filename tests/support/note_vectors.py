@@ -6,9 +6,9 @@ from concurrent.futures import Executor, Future
 
 import numpy as np
 
-from kb.documents.late_vectors import add_vectors, draft_of
+from kb.documents.vectors_by_job import add_vectors, draft_of
 from kb.ingest.draft import embed_draft
-from kb.ingest.note_vectors import NoteVectors
+from kb.ingest.vectors_at_once import NoteVectors
 from kb.store.rows import Filter
 
 

@@ -9,13 +9,14 @@ from kb.api.errors import Occupied
 from kb.api.note_models import NoteRequest
 from kb.blobs.folder import FolderBlobs
 from kb.documents.delete import delete
-from kb.documents.edit import Edit
-from kb.documents.new_note import NoteIntake
-from kb.documents.note_change import NoteChange
+from kb.documents.note_edit import Edit, NoteChange
 from kb.documents.originals import Originals
-from kb.documents.restore import restore
-from kb.documents.update import move, update_note
-from kb.ingest.note_vectors import NoteVectors
+from kb.documents.restore_document import restore
+from kb.documents.write_document import move
+from kb.documents.write_new_note import NoteIntake
+from kb.documents.write_updated_note import update_note
+from kb.ingest.vectors_at_once import NoteVectors
+from kb.notes_folder import marker
 from kb.notes_folder.folder import NotesFolder
 from kb.notes_folder.parts import FolderParts
 from kb.store.rows import Author, Filter
@@ -28,11 +29,11 @@ MOST_STEPS = 12
 class KeptFolder:
     """A store, and a notes folder that `settle` brings to rest."""
 
-    def __init__(self, store, embedder, root: Path, data: Path, most_characters: int = 100_000):
+    def __init__(self, store, embedder, root: Path, data: Path, most_characters: int = 100_000, *, with_ids=False):
         self.store, self.embedder, self.root = store, embedder, root
         self.originals = Originals(FolderBlobs(data), keep=True)
         self.vectors = NoteVectors(embedder, ThreadPoolExecutor(1))
-        self.parts = FolderParts(root, store, self.originals, self.vectors, most_characters)
+        self.parts = FolderParts(root, store, self.originals, self.vectors, most_characters, with_ids=with_ids)
         self.folder = self.start()
 
     def start(self) -> NotesFolder:
@@ -98,10 +99,14 @@ class KeptFolder:
         with self.store.read() as tx:
             return tx.history.versions(document_id, limit=1000)
 
+    def mark(self, text):
+        """Write the mark of the folder as another engine does."""
+        (self.root / marker.NAME / marker.MARK).write_text(text)
+
     def file(self, document_id) -> Path:
         with self.store.read() as tx:
             [row] = [row for row in tx.note_files.all() if row.document_id == document_id]
-        return self.parts.place(row.path)
+        return self.parts.place(row.path).absolute
 
     def write(self, path, text):
         file = self.root / path
@@ -114,5 +119,7 @@ class KeptFolder:
         return {
             file.relative_to(self.root).as_posix(): file.read_bytes()
             for file in sorted(self.root.rglob("*"))
-            if file.is_file() and not any(part.startswith(".") for part in file.relative_to(self.root).parts)
+            if file.is_file()
+            and not file.is_symlink()
+            and not any(part.startswith(".") for part in file.relative_to(self.root).parts)
         }

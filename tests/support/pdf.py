@@ -19,6 +19,22 @@ def pdf(*pages):
     return _with_table(objects)
 
 
+def drawn_pdf(*pages, size=(595, 842)):
+    """A PDF of pages, each a list of texts with their places: x, y, the text, and perhaps the size of its letters."""
+    font = 3 + 2 * len(pages)
+    kids = " ".join(f"{3 + 2 * number} 0 R" for number in range(len(pages)))
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>"]
+    for number, texts in enumerate(pages):
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {size[0]} {size[1]}] /Contents {4 + 2 * number} 0 R"
+            f" /Resources << /Font << /F1 {font} 0 R >> >> >>"
+        )
+        shown = " ".join(f"/F1 {[*more, 10][0]} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj" for x, y, text, *more in texts)
+        objects.append(f"<< /Length {len(shown) + 6} >>\nstream\nBT {shown} ET\nendstream")
+    objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    return _with_table(objects)
+
+
 def slow_pdf(text):
     """A page with a line of text that takes minutes to draw: it is painted over very often."""
     stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET " + "/S sh " * 20_000

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families as families
 from kb.api.errors import SettingError
 from kb.asgi.subapps import choose
 from kb.client.client import EngineClient
-from kb.formats.registry import DOC_TYPES
+from kb.formats.installed_types import DOC_TYPES
 from kb_cli.server import APPS, ServeSettings, refuse_open
 from tests.conftest import ALL_APPS, KEY, MCP_KEY, ROOT
 from tests.http.conftest import added, begun, finished

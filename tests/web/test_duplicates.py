@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from selenium.webdriver.common.by import By
 
-from kb.words import describe_shared
+from kb.wording import describe_shared
 from tests.http.test_duplicates import EDITED, STORY
 from tests.web.conftest import find
 from tests.web.test_results import add

@@ -17,9 +17,9 @@ from lxml import html
 
 from kb_web.pages import assets
 from tests.conftest import ALL_APPS, KEY
+from tests.formats.test_exports import ZOTERO, claude, table
 from tests.support.eventually import eventually
 from tests.support.pdf import pdf
-from tests.unit.test_extract_exports import ZOTERO, claude, table
 from tests.web.conftest import MAIL, pages
 from tests.web.proxy import proxied
 
@@ -592,6 +592,46 @@ def chip(reader, label):
     places = "//*[@id='facets']//a[contains(@class, ' set')] | //*[@id='groups']//a"
     [found] = [each for each in reader.page.xpath(places) if label in each.text_content()]
     return found
+
+
+@pytest.mark.web
+def test_operators_of_a_query_are_chips_that_take_themselves_away(read, site):
+    reader = read(f"{site.url}/?q=May+%23boat+type:eml+-impeller")
+    assert len(reader.page.find_class("hit-link")) == 1
+    chips = [" ".join(each.text_content().split()) for each in reader.page.find_class("set")]
+    assert chips == ["#boat ×", "Mail ×", "without impeller ×"]
+    reader.click("without impeller")
+    assert reader.answer.url.query == b"q=May+%23boat+type%3Aeml"
+    reader.open(f"{site.url}/?q=tag:spring")
+    assert [link.text_content() for link in reader.page.find_class("hit-link")] == ["Boat"]
+    reader.open(f"{site.url}/?q=boiler+tag:nowhere")
+    reader.click("Search without the filters")
+    assert "Heating" in reader.text
+
+
+@pytest.mark.web
+def test_a_line_follows_the_results_with_all_words(read, site):
+    shown = read(f"{site.url}/?q=boiler").page.get_element_by_id("results").text_content()
+    assert shown.index("Heating") < shown.index("Only close in meaning from here.") < shown.rindex("Why this?")
+
+
+@pytest.mark.web
+def test_a_subject_that_is_probably_not_in_kb_gets_few_results_and_a_link_to_all(read, site):
+    reader = read(f"{site.url}/?q=salary+of+the+president+of+Ruritania+in+May")
+    assert "This is probably not in kb. The closest:" in reader.text
+    assert len(reader.page.find_class("hit-link")) == 3
+    number = int(re.search(r"Show (\d+) more", reader.text)[1])
+    reader.click("more")
+    assert len(reader.page.find_class("hit-link")) == 3 + number
+
+
+@pytest.mark.web
+def test_a_corrected_word_can_be_searched_for_as_typed(read, site):
+    reader = read(f"{site.url}/?q=carburettorr")
+    assert "kb searched for" in reader.text
+    reader.click("Search for exactly what I typed")
+    assert reader.answer.url.query == b"q=%22carburettorr%22"
+    assert "kb searched for" not in reader.text
 
 
 @pytest.mark.web

@@ -6,8 +6,8 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from kb_web.facets import folder_chips, folder_of
 from kb_web.pages import broken, own_date
+from kb_web.search_filters import folder_chips, folder_of
 from kb_web.search_form import SearchForm
 from tests.support.eventually import eventually
 from tests.web.conftest import find, read

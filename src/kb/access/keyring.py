@@ -1,7 +1,5 @@
 """The keys that `kb keys` makes; only their digests are stored, in a file or in a shared database."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re
@@ -31,7 +29,7 @@ from kb.api.errors import (
 from kb.api.rights import KEY_PREFIX, Limit, Right
 from kb.asgi.rate_limit import GCRA
 from kb.clock import shown
-from kb.filesystem import ownership, sync
+from kb.filesystem import ownership, write_private
 from kb.store.protocol import Keys
 from kb.store.rows import NamedKey, now_iso
 
@@ -78,14 +76,12 @@ class KeyFile:
         return list(self._keys.values())
 
     def add(self, key: NamedKey) -> bool:
-        """Write a key, unless its name is taken; return whether it was free."""
         is_new = key.name not in self._keys
         if is_new:
             self._write({**self._keys, key.name: key})
         return is_new
 
     def rotate(self, key: NamedKey, before: str) -> bool:
-        """Write a key with new digests if its digest is still `before`; return whether it was."""
         is_there = key.name in self._keys and self._keys[key.name].digest == before
         if is_there:
             self._write({**self._keys, key.name: key})
@@ -218,9 +214,6 @@ class Keyring:
     def make_first(self, path: Path) -> str:
         """Make the first key, which kb requires from now on; return it.
 
-        Args:
-            path: the file to write.
-
         Raises:
             KeyExists: the file exists.
         """
@@ -228,7 +221,7 @@ class Keyring:
         with self._lock:
             if path.exists():
                 raise KeyExists(f"kb has made the first key already. It is in {path}.")
-            _replace(path, f"{token}\n")
+            write_private(path, f"{token}\n")
         return token
 
     def rotate(self, before: NamedKey, grace: timedelta) -> tuple[NamedKey, str]:
@@ -266,7 +259,6 @@ class Keyring:
         return key
 
     def flush(self) -> None:
-        """Write the times of last uses, if there are new ones."""
         with self._lock:
             if self._timer is None:
                 return
@@ -365,14 +357,4 @@ def _read(path: Path) -> Iterable[NamedKey]:
 
 
 def _write(path: Path, keys: Iterable[NamedKey]) -> None:
-    _replace(path, json.dumps({"keys": [asdict(key) for key in keys]}, indent=1))
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file atomically, durably, and readable only by its owner."""
-    new = path.with_suffix(".new")
-    new.touch(mode=0o600)
-    new.write_text(text, "utf-8")
-    sync(new)
-    new.replace(path)
-    sync(path.parent)
+    write_private(path, json.dumps({"keys": [asdict(key) for key in keys]}, indent=1))

@@ -4,8 +4,6 @@ Only this module decides which documents and jobs exist for a limited key, and w
 store, so a document outside the limit does not exist for them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +11,17 @@ from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar, cast
 
-from kb.access.guards import Guarded, allowed, changing, filtered, of_visible, within
+from kb.access.guard_kinds import (
+    Guarded,
+    allowed,
+    at_path,
+    changing,
+    described,
+    filtered,
+    of_visible,
+    path_refusal,
+    within,
+)
 from kb.api.errors import Forbidden, NotFound
 from kb.api.fields import JobStatus
 from kb.api.rights import Caller, Limit
@@ -47,7 +55,6 @@ class CallerStore:
 
     Args:
         store: the whole store.
-        caller: the caller.
         client: the caller's program, for the audit log.
         at_primary: whether to avoid replicas.
     """
@@ -70,7 +77,6 @@ class CallerStore:
 
     @property
     def replica(self) -> rows.ReplicaState | None:
-        """The state of the replica."""
         return self._store.replica
 
     @contextmanager
@@ -132,7 +138,7 @@ class CallerTransaction:
     @property
     def index(self) -> Index:
         """The index for searches."""
-        return self._limited(self.inner.index)
+        return cast("Index", LimitedIndex(self.inner.index, self.limit)) if self.limit else self.inner.index
 
     def counts(self) -> rows.Counts:
         """Return the counts; only callers without a limit get the counts of the whole database."""
@@ -140,7 +146,6 @@ class CallerTransaction:
 
     @property
     def space(self) -> VectorSpace:
-        """The space of the vectors."""
         return self.inner.space
 
     @property
@@ -150,7 +155,6 @@ class CallerTransaction:
 
     @property
     def limit(self) -> Limit | None:
-        """The limit of the caller."""
         return self.caller.limit
 
     def finish(self) -> None:
@@ -201,12 +205,8 @@ class CallerTransaction:
             raise Forbidden(f"This key may not change all documents inside document {document_id}.")
 
     def parts_of(self, document_id: int) -> list[int]:
-        """Return the parts of a document, and their parts."""
         parts = [part for part, _ in self.inner.documents.parts(document_id)]
         return parts + [inner for part in parts for inner in self.parts_of(part)]
-
-    def _limited(self, index: Index) -> Index:
-        return cast("Index", LimitedIndex(index, self.limit)) if self.limit else index
 
 
 class CallerDocuments(Guarded[Documents]):
@@ -255,11 +255,14 @@ class CallerDocuments(Guarded[Documents]):
         """Return the document at a path, for writing.
 
         Raises:
-            Forbidden: the document is outside the caller's limit.
+            Forbidden: the path or the document is outside the caller's limit.
         """
+        limit = self.tx.limit
+        if limit and limit.is_outside(source_path):  # before a look, whose result would show in the answer
+            raise path_refusal(source_path, limit)
         document = self.inner.at_path(source_path)
         if document and not self.tx.sees(document):
-            raise path_refusal(source_path, self.tx.limit)
+            raise path_refusal(source_path, limit)
         return document
 
     def successors(self, document_ids: Iterable[int]) -> dict[int, list[int]]:
@@ -512,7 +515,13 @@ class CallerOperations(Guarded[Operations]):
 class CallerFolders(Guarded[Folders]):
     """See `kb.store.protocol.Folders`. A limited caller syncs only folders within its limit."""
 
-    guards: ClassVar = {"let_in": allowed}
+    guards: ClassVar = {
+        "let_in": allowed,
+        "leave_out": at_path,
+        "put": at_path,
+        "set_watch": at_path,
+        "remove": at_path,
+    }
 
     def all(self) -> list[rows.SyncedFolder]:
         return [folder for folder in self.inner.all() if self._may_take(folder.prefix)]
@@ -520,48 +529,8 @@ class CallerFolders(Guarded[Folders]):
     def left_out(self) -> list[str]:
         return list(filter(self._may_take, self.inner.left_out()))
 
-    def leave_out(self, source_path: str) -> None:
-        """Record that a file stays out.
-
-        Raises:
-            Forbidden: the path is outside the limit.
-        """
-        self._check(source_path)
-        self.inner.leave_out(source_path)
-
-    def put(self, folder: rows.SyncedFolder) -> None:
-        """Record a synced folder.
-
-        Raises:
-            Forbidden: the folder is outside the limit.
-        """
-        self._check(folder.prefix)
-        self.inner.put(folder)
-
-    def set_watch(self, prefix: str, watch: str | None) -> None:
-        """Record how a synced folder is watched.
-
-        Raises:
-            Forbidden: the folder is outside the limit.
-        """
-        self._check(prefix)
-        self.inner.set_watch(prefix, watch)
-
-    def remove(self, prefix: str) -> None:
-        """Forget a synced folder.
-
-        Raises:
-            Forbidden: the folder is outside the limit.
-        """
-        self._check(prefix)
-        self.inner.remove(prefix)
-
     def _may_take(self, path: str) -> bool:
         return self.tx.limit is None or self.tx.limit.may_take(path)
-
-    def _check(self, path: str) -> None:
-        if not self._may_take(path):
-            raise path_refusal(path, self.tx.limit)
 
 
 class LimitedIndex:
@@ -575,6 +544,7 @@ class LimitedIndex:
         self._limit = limit
         self.analyzer = index.analyzer
         self.documents_of = index.documents_of
+        self.related = index.related
         self.hits = index.hits
         self.texts = index.texts
 
@@ -597,30 +567,5 @@ def fitted(job: rows.NewJob, limit: Limit | None) -> rows.NewJob:
     is_tagged = not limit.tags or is_in_any(job.tags, limit.tags)
     tags = job.tags if is_tagged else (*job.tags, limit.tags[0])
     if not limit.admits(tags, job.source_path):
-        raise _outside(limit)
+        raise path_refusal(job.source_path or "", limit)
     return replace(job, tags=tags, limit=limit)
-
-
-def path_refusal(source_path: str, limit: Limit | None) -> Forbidden:
-    """Return the error for a path; for a key without a folder it does not reveal whether the path is in use."""
-    if limit and limit.folder is None:
-        return Forbidden(
-            "source_path: this key is limited to tags, so it can only use paths of documents within its limit. "
-            "A key limited to a folder can use all paths in it."
-        )
-    if limit and not limit.may_take(source_path):
-        return _outside(limit)
-    return Forbidden(f"This key may not write to {source_path}.")
-
-
-def _outside(limit: Limit) -> Forbidden:
-    """Return the error for a path outside of a limit: the same whether or not a document has it."""
-    return Forbidden(f"source_path: this key is limited to {described(limit)}. Choose a path in this folder.")
-
-
-def described(limit: Limit | None) -> str:
-    """Return a description of a limit for the caller."""
-    if limit is None:
-        return "nothing"
-    tags = f"documents with a tag of {', '.join(limit.tags)}" if limit.tags else "documents"
-    return f"{tags} in {limit.folder}" if limit.folder else tags

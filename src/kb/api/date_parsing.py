@@ -1,7 +1,5 @@
 """Dates and times as people write them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -51,10 +49,6 @@ RECENTLY: Final = re.compile(
 SINCE: Final = re.compile(r"since (?=\S)", re.IGNORECASE)
 ZONE: Final = re.compile(r"(.*\S) +(UTC|[A-Za-z_]+(?:/[\w+-]+)+)")
 EXAMPLES: Final = "2026, 2026-11, 2026-11-17, 17 Nov 2026, 3 Nov, monday, this week, yesterday or 2 hours ago"
-
-_DATE: Final = re.compile(r"(\d{4})(?:[-/.](\d\d?)(?:[-/.](\d\d?))?|(\d\d)(?:(\d\d)(?:\d{6})?)?)?(?!\d)", re.ASCII)
-_MOST_MONTHS: Final = 12
-_MOST_DAYS: Final = 31
 
 
 def moment(text: str, field: str, zone: tzinfo | None = UTC) -> str | None:
@@ -182,14 +176,3 @@ def _iso(words: str) -> datetime | None:
     with suppress(ValueError):
         return datetime.fromisoformat(words.upper())
     return None
-
-
-def own_day(date: str | None) -> str | None:
-    """Return the day of a date in ISO 8601, or the first day of its month or year; None without a year."""
-    match = _DATE.match(date or "")
-    if not match:
-        return None
-    year, month, day = match[1], int(match[2] or match[4] or 1), int(match[3] or match[5] or 1)
-    if not 1 <= month <= _MOST_MONTHS:
-        month = day = 1
-    return f"{year}-{month:02}-{day if 1 <= day <= _MOST_DAYS else 1:02}"

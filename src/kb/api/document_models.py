@@ -1,7 +1,5 @@
 """Requests and replies about documents, their tags and their links."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

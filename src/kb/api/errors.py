@@ -5,8 +5,6 @@ turns a `KbError` into problem+json (RFC 9457), and `kb.client.client` turns pro
 An error without a code of its own is sent as its base class, or is never sent.
 """
 
-from __future__ import annotations
-
 import errno
 import inspect
 import math

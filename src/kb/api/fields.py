@@ -1,7 +1,5 @@
 """Types and limits of the fields of requests and replies, and the bases of both."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -176,8 +174,6 @@ class Request(BaseModel):
 
 
 class Reply(BaseModel):
-    """The body of a response, read from rows of the store."""
-
     model_config = ConfigDict(from_attributes=True, hide_input_in_errors=True)
 
 

@@ -3,8 +3,7 @@
 Other packages add file types through the entry point group `kb.readers`, as kb does with this list.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,7 +63,13 @@ FORMATS: Final = (
     _own("html", "a web page", "html", (".html", ".htm", ".xhtml", ".shtml"), is_text=True),
     _own("ics", "a calendar", "calendar", (".ics", ".ical", ".ifb", ".vcs")),
     _own(IMAGE, "a picture", "image"),
-    _own("json", "JSON", "json", (".json", ".jsonl", ".ndjson", ".geojson", ".webmanifest"), is_text=True),
+    _own(
+        "json",
+        "JSON",
+        "json",
+        (".json", ".jsonl", ".ndjson", ".geojson", ".geojsonl", ".topojson", ".webmanifest"),
+        is_text=True,
+    ),
     _own(
         *("markdown", "Markdown", "markdown"),
         (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".qmd", ".rmd"),
@@ -85,11 +90,44 @@ FORMATS: Final = (
     _own("vcf", "contacts", "contacts", (".vcf", ".vcard")),
     _own("xls", "an Excel 97-2003 workbook", "spreadsheet", (".xls",)),
     _own("xlsx", "an Excel workbook", "spreadsheet", (".xlsx",)),
-    _own("xml", "XML", "xml", (".xml", ".rss", ".atom", ".rdf"), is_text=True),
+    _own(
+        "xml", "XML", "xml", (".xml", ".rss", ".atom", ".rdf", ".gpx", ".kml", ".tcx", ".ttml", ".dfxp"), is_text=True
+    ),
 )
 
 OWN_TYPES: Final = tuple(sorted(("note", *(each.doc_type for each in FORMATS))))
-"""The types of documents that kb has without other packages. The engine knows all (`kb.formats.registry`)."""
+"""The types of documents that kb has without other packages. The engine knows all (`kb.formats.installed_types`)."""
 
-MARKUPS: Final = {".org": "kb.formats.readers.org", **dict.fromkeys((".rst", ".rest"), "kb.formats.readers.rst")}
-"""The readers of texts with their own heading syntax, by file name suffix."""
+CALLED: Final = {suffix.removeprefix("."): each.doc_type for each in FORMATS for suffix in each.suffixes} | {
+    "word": "docx",
+    "doc": "docx",
+    "excel": "xlsx",
+    "powerpoint": "pptx",
+    "ppt": "pptx",
+    "email": "eml",
+    "mail": "eml",
+    "picture": IMAGE,
+}
+"""Other names of a type: the suffixes of its files, and the names of programs."""
+
+MARKED_UP: Final = ("markdown", "text")
+MARKUPS: Final = {
+    suffix: f"kb.formats.readers.{reader}"
+    for reader, suffixes in {
+        "asciidoc": (".adoc", ".asciidoc"),
+        "canvas": (".canvas",),
+        "org": (".org",),
+        "rst": (".rst", ".rest"),
+        "subtitles": (".srt", ".vtt", ".sbv", ".ass", ".ssa", ".lrc"),
+        "tex": (".tex", ".ltx", ".latex", ".bib"),
+    }.items()
+    for suffix in suffixes
+}
+"""The readers of texts with a syntax of their own, by file name suffix; the types of such texts are `MARKED_UP`."""
+
+
+def type_called(name: str, known: Collection[str]) -> str | None:
+    """Return the known type that a person calls by this name, such as `PDF`, `.md` or `Word`; None if kb knows none."""
+    bare = name.casefold().strip(" .")
+    doc_type = bare if bare in known else CALLED.get(bare)
+    return doc_type if doc_type in known else None

@@ -3,8 +3,6 @@
 `kb.store.rows.Filter` has a field of the same name for each of them.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, Field

@@ -1,7 +1,5 @@
 """Bodies for synced and watched folders."""
 
-from __future__ import annotations
-
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
@@ -167,16 +165,19 @@ class NotesFolderProblem(Reply):
 class NotesFolderStatus(Reply):
     """The notes folder: a Markdown file for each note, kept in step in both directions.
 
-    `held` is false while another engine of the same database keeps it. `files` counts the Markdown files, `waiting` the
-    notes that are not written yet. `stopped` is the reason why kb does not use the folder now. `withheld` says why the
-    notes of missing files stay, and `conflicts` lists copies of files that two sides changed. `seen_at` is when kb last
-    looked at all files.
+    `held` is false while another engine of the same database keeps it. `files` counts the Markdown files, `to_read` the
+    new and changed files that kb has not read yet, and `waiting` the notes that are not written yet. `trouble` says
+    which files cannot be read or written, since when, and the remedy. `stopped` is the reason why kb does not use the
+    folder now. `withheld` says why the notes of missing files stay, and `conflicts` lists copies of files that two
+    sides changed. `seen_at` is when kb last looked at all files.
     """
 
     path: str
     held: bool
     files: int
+    to_read: int
     waiting: int
+    trouble: list[str]
     stopped: str | None
     withheld: list[str]
     conflicts: list[str]

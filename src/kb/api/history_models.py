@@ -1,7 +1,5 @@
 """Requests and replies about earlier versions, the bin and undo."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field

@@ -1,18 +1,19 @@
 """Requests and replies about added content and its jobs."""
 
-from __future__ import annotations
+from typing import Annotated, Literal
 
-from typing import Literal
+from pydantic import AfterValidator
 
 from kb.api.fields import JobKind, JobStatus, Reply, Request, SourcePath, Tags, Timestamp, Title
 from kb.api.note_models import Alike
+from kb.api.web_address import page_address
 
 
 class FileRequest(Request):
     """The fields of a file to add."""
 
     title: Title | None = None
-    source_path: SourcePath | None = None
+    source_path: Annotated[SourcePath, AfterValidator(page_address)] | None = None
     tags: Tags = []
 
 

@@ -1,7 +1,5 @@
 """Bodies for keys and the audit log."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field

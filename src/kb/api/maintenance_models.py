@@ -1,7 +1,5 @@
 """Requests and replies about new embeddings."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from kb.api.fields import ReembedAction, ReembedState, Reply, Request

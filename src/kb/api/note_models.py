@@ -1,7 +1,5 @@
 """Requests and replies about notes."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import ConfigDict, Field

@@ -1,7 +1,5 @@
 """The content of a file that its reader did not read: counted by kind, and in words."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -25,6 +23,7 @@ KINDS: Final = {
     "objects": OmittedKind("embedded object", "embedded objects"),
     "pages": OmittedKind("page that is a picture", "pages that are pictures"),
     "parts": OmittedKind("part that is damaged or missing", "parts that are damaged or missing"),
+    "pictures": OmittedKind("picture", "pictures"),
     "sheets": OmittedKind("sheet", "sheets"),
     "slides": OmittedKind("slide", "slides"),
 }

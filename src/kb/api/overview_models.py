@@ -1,7 +1,5 @@
 """Bodies for overviews and maintenance: the map, the last hour, storage, backups and checks."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from kb.api.document_models import TagCount

@@ -1,7 +1,5 @@
 """The rights and limits of keys."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -45,9 +43,12 @@ class Limit:
             object.__setattr__(self, "folder", composed(self.folder))
 
     def admits(self, tags: Collection[str], source_path: str | None) -> bool:
-        """Return whether a document is within the limit."""
         is_tagged = not self.tags or is_in_any(tags, self.tags)
-        return is_tagged and (self.folder is None or is_under(self.folder, source_path or ""))
+        return is_tagged and not self.is_outside(source_path or "")
+
+    def is_outside(self, source_path: str) -> bool:
+        """Return whether a path is outside the folder."""
+        return self.folder is not None and not is_under(self.folder, source_path)
 
     def may_take(self, source_path: str) -> bool:
         """Return whether a new document may have this path; outside the folder, others could save at the same path."""
@@ -67,7 +68,6 @@ class Caller:
     is_named: bool = False
 
     def may(self, right: Right) -> bool:
-        """Return whether the caller has this right."""
         return RIGHTS.index(right) <= RIGHTS.index(self.right)
 
 

@@ -1,7 +1,5 @@
 """Requests and replies of searches."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -94,7 +92,8 @@ class Passage(Reply):
     `fts_score` (words) and `vec_score` (meaning) are null if that search did not find it. `context_score` is the part
     of `score`, possibly negative, that comes from its neighbours, or null without neighbours. `highlights` are the
     ranges of `text`, in Unicode code points, that match words of the query. `truncated` is true if `text` was cut to
-    fit `max_tokens`.
+    fit `max_tokens`. `exact` is true if the passage contains every word that was typed, in one of its forms and apart
+    from stop words, or if they are the document's name; it is always false in a search only by meaning.
     """
 
     chunk_id: int
@@ -107,6 +106,7 @@ class Passage(Reply):
     fts_score: float | None
     vec_score: float | None
     context_score: float | None
+    exact: bool = False
     explanation: Explanation | None = None
 
 
@@ -124,8 +124,9 @@ class SearchResult(Passage):
     `copies` lists up to 20 other documents with the same passage, which are not results of their own. `copy_count` is
     their number among the best matches.
 
-    `source` is the origin of a note. `replaced_by` is the note that supersedes it; a superseded note ranks directly
-    below its replacement. `by` is the name of the key of the last change, `client` its program.
+    `exact` also counts the passages in `more`. `source` is the origin of a note. `replaced_by` is the note that
+    supersedes it; a superseded note ranks directly below its replacement. `by` is the name of the key of the last
+    change, `client` its program.
     """
 
     document_id: int
@@ -154,6 +155,18 @@ class UnknownWord(Reply):
     nearest: list[str]
 
 
+class QueryOperator(Reply):
+    """An operator of the query that kb understood, such as `tag:work`. Results must match it, or not if `excluded`.
+
+    `typed` is its text in the query. `value` is the tag, the part of the path, the type, the day or the excluded words.
+    """
+
+    operator: Literal["tag", "path", "type", "after", "before", "words"]
+    value: str
+    excluded: bool
+    typed: str
+
+
 class UnreadableFile(Reply):
     """A file named in the query that kb could not read; `error` is the error of its job."""
 
@@ -168,7 +181,9 @@ class SearchReply(Reply):
     `omitted` is the number of passages that did not fit `max_tokens`, `pending` the number of unfinished jobs: searches
     do not find their content yet, or only by its words. `unknown` lists the words of the query that no document
     contains, `unreadable` up to 3 of the `unreadable_count` files named in the query that kb could not read. `weak` is
-    true if no document answers the query well; `other_languages` then lists languages of documents to ask in too.
+    true if the subject of the query is probably not in kb; `other_languages` then lists languages to ask in too.
+    `operators` lists the operators of the query that kb understood. If kb searched for another word than a typed one,
+    `as_typed` is the query that searches for the typed one.
     """
 
     results: list[SearchResult]
@@ -179,3 +194,5 @@ class SearchReply(Reply):
     unreadable_count: int = 0
     weak: bool = False
     other_languages: list[str] = []
+    operators: list[QueryOperator] = []
+    as_typed: str | None = None

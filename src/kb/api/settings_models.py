@@ -1,7 +1,5 @@
 """Bodies for the settings of the engine."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

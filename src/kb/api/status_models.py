@@ -1,7 +1,5 @@
 """Replies about the state of the engine."""
 
-from __future__ import annotations
-
 from kb.api.document_models import TagCount
 from kb.api.fields import Reply, Restriction, Timestamp
 from kb.api.folder_models import NotesFolderStatus

@@ -3,8 +3,6 @@
 The name of an entry point is the scheme of the URLs, and it leads to a `StoreKind`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Limits the marks per letter, because composing letters with very many marks takes unbounded time."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 from unicodedata import combining, normalize

@@ -1,7 +1,5 @@
 """Tags as a tree: a slash separates levels, so `projects/kiln` is below `projects`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 
 SEPARATOR = "/"
@@ -18,7 +16,6 @@ def is_in_branch(tag: str, branch: str) -> bool:
 
 
 def is_in_any(tags: Iterable[str], branches: Collection[str]) -> bool:
-    """Return whether one of the tags is in one of the branches."""
     return any(is_in_branch(tag, branch) for tag in tags for branch in branches)
 
 

@@ -3,8 +3,6 @@
 An engine sends its version in the header `Kb-Version` of each response, a client in `User-Agent`.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

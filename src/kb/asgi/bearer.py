@@ -14,8 +14,8 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import KbError, TooManyGuesses, Unauthorized
+from kb.asgi.error_replies import problem
 from kb.asgi.key_check import Identify
-from kb.asgi.problem import problem
 from kb.asgi.rate_limit import GCRA, MAX_CALLERS
 
 CALLER: Final = "kb.caller"

@@ -17,8 +17,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb.api.errors import Invalid, TooLarge
-from kb.api.limits import body_limit
-from kb.asgi.problem import problem
+from kb.api.limit_errors import body_limit
+from kb.asgi.error_replies import problem
 
 HARMLESS: Final = 2 << 10
 """The maximum number of bytes of a body that is parsed without a check."""

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import ForeignOrigin, Misdirected
-from kb.asgi.problem import refusal
+from kb.asgi.error_replies import refusal
 
 PREFIX: Final = re.compile(r"[\w.~%-]+(?:/[\w.~%-]+)*", re.ASCII)
 """A path that a cookie may have."""

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kb import __version__
 from kb.api.errors import WrongVersion
 from kb.api.version_check import HEADER, client_mismatch
-from kb.asgi.problem import on_unexpected, problem
+from kb.asgi.error_replies import on_unexpected, problem
 from kb.telemetry.logging import REQUEST_ID, log_context
 from kb.telemetry.tracing import NO_SPAN, PROPAGATOR, fail, get_trace_id, start_span
 

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import SettingError
-from kb.asgi.problem import on_http_exception
+from kb.asgi.error_replies import on_http_exception
 
 ENTRY_POINTS: Final = "kb.apps"
 LATE_SECONDS: Final = 2.0

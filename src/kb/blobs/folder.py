@@ -1,7 +1,5 @@
 """Blobs in a folder: the data folder, or one that several engines share."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

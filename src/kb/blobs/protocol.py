@@ -1,7 +1,5 @@
 """The storage of files: a folder, S3, or the database."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager

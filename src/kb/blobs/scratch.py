@@ -1,7 +1,5 @@
 """Remote blobs as local files while they are read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The transport to an ASGI app in this process."""
 
-from __future__ import annotations
-
 import asyncio
 
 from starlette.types import ASGIApp, Message, Scope

@@ -50,8 +50,6 @@ STANDARD = {"type", "title", "status", "detail"}
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form with one file."""
-
     fields: Mapping[str, str | list[str]]
     filename: str
     content: BinaryIO

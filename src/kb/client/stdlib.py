@@ -1,7 +1,5 @@
 """Plain HTTP with the standard library: a command with one request needs neither an event loop nor a pool."""
 
-from __future__ import annotations
-
 from collections.abc import Coroutine
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException

@@ -1,7 +1,5 @@
 """The interface between the client and its transports."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -30,7 +28,6 @@ class Response:
     """An HTTP response.
 
     Args:
-        status: its number.
         headers: by lower-case name.
         content: the whole body.
     """

@@ -34,7 +34,6 @@ def open_blobs(url: str | None, store: Store, folder: Path) -> Blobs:
 
     Args:
         url: the outside storage, if the files are not with the database.
-        store: the database.
         folder: for a database file, the folder with its files; otherwise one for fetched files, below `staging`.
 
     Raises:
@@ -61,7 +60,6 @@ def blobs_apart(settings: Settings, *, to_write: bool = False) -> Iterator[Blobs
     """The storage for the files of a database that no engine needs to have open.
 
     Args:
-        settings: the settings.
         to_write: whether to bind the storage to the database, if it has none yet.
 
     Raises:

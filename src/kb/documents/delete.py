@@ -1,7 +1,5 @@
 """Delete a document: to the bin, or for good."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from kb.api.fields import NOTE

@@ -1,7 +1,5 @@
 """The disk space that the files of a folder use, measured from time to time."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """A part of a document: the chunks at a place (a chunk, a page, a heading), or some lines, characters or pages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile

@@ -1,7 +1,5 @@
 """Deletion of expired jobs, audit lines, earlier versions and documents in the bin."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from kb.documents.originals import Originals

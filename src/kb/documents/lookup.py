@@ -1,7 +1,5 @@
 """Lookups of documents, versions and jobs that must exist."""
 
-from __future__ import annotations
-
 from kb.api.errors import NotFound
 from kb.store.protocol import Transaction
 from kb.store.rows import NOBODY, Author, Document, Job, Version

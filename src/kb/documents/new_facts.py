@@ -1,7 +1,5 @@
 """Whether a note says something that a similar note does not: another number, date or word in its place."""
 
-from __future__ import annotations
-
 import calendar
 import re
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """The files that documents came from. PDFs with pages that were skipped without OCR are read again."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterator, Mapping

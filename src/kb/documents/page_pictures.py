@@ -1,7 +1,5 @@
 """Pages of PDFs as pictures, drawn in a separate parser process because the worker's is busy."""
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -37,8 +35,6 @@ class PagePictures:
     """Draws one page after another.
 
     Args:
-        store: the documents.
-        originals: the files of the documents.
         limits: the limits for drawing one page.
     """
 

@@ -3,8 +3,6 @@
 Requirement E-10.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Undo an operation, or all changes since a point in time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,9 +12,9 @@ from kb import clock
 from kb.api.errors import Changed, HistoryGone, Invalid, KbError, NotFound, NotInBin, Stopped
 from kb.api.rights import Caller
 from kb.documents.delete import delete
+from kb.documents.job_queue import drop
 from kb.documents.originals import Originals
-from kb.documents.restore import is_same_content, restore, revert
-from kb.documents.submit import drop
+from kb.documents.restore_document import is_same_content, restore, revert
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import NOBODY, Author, Binned, Document, Operation, Version
 

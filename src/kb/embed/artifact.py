@@ -92,7 +92,6 @@ class ModelFiles:
 
 
 def converter_version(precision: str) -> int:
-    """Return the version of the converter for a precision."""
     return INT8_CONVERTER if precision == "int8" else CONVERTER
 
 

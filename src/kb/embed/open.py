@@ -1,7 +1,5 @@
 """Opens the embedder that the settings select."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 
@@ -31,7 +29,6 @@ def open_embedder(
 
     Args:
         model_dir: the folder of the model, if it is not the default one in the data folder.
-        data_dir: the data folder.
         device: the device, or `auto`.
         precision: the precision, or `auto`.
         begun_in: the precision of the vectors in the database, if it has any; if that is fp32, `auto` keeps it.

@@ -1,7 +1,5 @@
 """Read an export. Content that kb would not have written is refused before anything is imported."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -109,7 +107,6 @@ class ExportedDocument:
         return [self.document, *(former.version.document for former in self.former)]
 
     def content(self, vectors: NDArray[np.float32]) -> Content:
-        """Return the current content of the document."""
         language = guessed([chunk.text for chunk in self.chunks])
         fields = content_fields(self.document) | {"chunks": self.chunks, "vectors": vectors, "language": language}
         body = body_hash_of(self.document.doc_type, self.chunks)
@@ -118,9 +115,6 @@ class ExportedDocument:
 
 class ExportFolder:
     """An export on disk.
-
-    Args:
-        folder: the folder of the export.
 
     Raises:
         StoreError: the folder is not an export, or one of a later kb.

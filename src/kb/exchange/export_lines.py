@@ -1,7 +1,5 @@
 """The line formats of an export: content that kb would never write is refused."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, cast
@@ -95,7 +93,6 @@ class ExportHeader(BaseModel):
 
     @property
     def vector_space(self) -> VectorSpace | None:
-        """The space of the vectors."""
         return VectorSpace(**self.space.model_dump()) if self.space else None
 
 
@@ -118,8 +115,6 @@ class ChunkLine(Line):
 
 
 class AuthorLine(Line):
-    """The author of a change."""
-
     by: str | None = None
     client: str | None = None
     why: str | None = None
@@ -130,8 +125,6 @@ class AuthorLine(Line):
 
 
 class Deletion(AuthorLine):
-    """The time and author of a deletion."""
-
     at: Moment
     part_of: DocumentId | None
     operation: Id | None = None
@@ -161,13 +154,10 @@ class StateLine(AuthorLine):
 
     @property
     def document(self) -> Document:
-        """The document at that time."""
         return Document(**{name: getattr(self, name) for name in Document.__dataclass_fields__})
 
 
 class DocumentLine(StateLine):
-    """A current document."""
-
     version: StoredNumber = 1
     message_ids: Annotated[tuple[MessageId, ...], Field(max_length=MOST_MESSAGE_IDS)] = ()
     chunks: tuple[ChunkLine, ...]
@@ -276,7 +266,6 @@ ROW_LINES: Final[dict[str, type[Line]]] = {
 
 
 def wrong_field(error: ValidationError) -> str:
-    """Return the field and message of the first error in a line."""
     first = error.errors(include_url=False, include_input=False)[0]
     if first["type"] == "extra_forbidden":
         first["msg"] = "unknown to this version of kb. If a newer kb wrote the export, import it with that version"

@@ -1,7 +1,5 @@
 """The paths of files in an export: the folders that they came from, and their own names."""
 
-from __future__ import annotations
-
 import os.path
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Import an export into a database that already has documents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,8 +10,8 @@ from numpy.typing import NDArray
 
 from kb.api.fields import NOTE
 from kb.documents.originals import Originals
-from kb.documents.replacement import rival_successors
-from kb.documents.save import merge
+from kb.documents.replaced_notes import rival_successors
+from kb.documents.write_document import merge
 from kb.embed.protocol import Embedder
 from kb.exchange.export_folder import ExportedDocument, ExportFolder, Imported, slices
 from kb.ingest.chunk import Chunker

@@ -47,7 +47,6 @@ class Judge:
     """Decides which documents are deleted.
 
     Args:
-        disk: the current state of the folder.
         mounts: its devices after the last sync, and now.
         unread: its unreadable files, as relative paths.
         total: the number of its documents.

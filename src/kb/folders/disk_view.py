@@ -1,7 +1,5 @@
 """The files on the disk, by their names in the engine: file systems spell one name in several ways."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -34,11 +32,7 @@ BY_NUMBER: Final = Path("/dev/disk/by-uuid")
 
 @dataclass
 class DiskView:
-    """The current state of a folder; each part is read once.
-
-    Args:
-        root: the folder.
-    """
+    """The current state of a folder; each part is read once."""
 
     root: Path
     _listings: dict[Path, dict[str, str] | None] = field(default_factory=dict)

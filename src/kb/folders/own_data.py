@@ -1,16 +1,11 @@
 """Folders of kb itself: their files would be added again after each change, which changes them again."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
 MARKS: Final = ({"kb.lock", "clock.json"}, {"kb.db", "manifest.json"}, {"kb-export.json"})
 """The names that a data folder, a backup and an export have."""
-
-OWN_FOLDERS: Final = {"files", "staging", "databases", "models", "compiled", "objects"}
-"""The folders in them with files of kb; people may keep other folders there."""
 
 NOTES_MARK: Final = ".kb-folder"
 """The mark of a notes folder, as in `kb.notes_folder.marker`. The engine watches its files, so no sync adds them."""
@@ -27,8 +22,8 @@ def is_in_own_data(path: Path, within: Path) -> bool:
     return any(all((folder / name).exists() for name in mark) for folder in inside for mark in MARKS)
 
 
-def is_among_own_files(folder: Path) -> bool:
-    """Return whether a folder is one of kb's own files, such as the originals in a data folder."""
-    whole = folder.resolve()
-    own = [path.parent for path in (whole, *whole.parents) if path.name in OWN_FOLDERS]
-    return any(all((data / name).exists() for name in mark) for data in own for mark in MARKS)
+def own_folder_around(path: Path) -> Path | None:
+    """Return the folder of kb that a path is, or is in; None for other paths."""
+    marks = (*MARKS, {NOTES_MARK})
+    folders = (path, *path.parents)
+    return next((at for at in folders if any(all((at / name).exists() for name in mark) for mark in marks)), None)

@@ -1,7 +1,5 @@
 """Placeholders: the files that sync programs leave for files whose content is online."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -1,7 +1,5 @@
 """Names of files that every file system accepts."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

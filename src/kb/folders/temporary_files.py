@@ -1,7 +1,5 @@
 """Temporary files of Office, editors, browsers, sync programs and file managers."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 
@@ -13,7 +11,7 @@ FILES: Final = re.compile(
     | .*\.(?:dtapart|xltd)
     | .*___jb_(?:tmp|old)___ | .*[:\uf03a](?:zone\.identifier|com\.dropbox\.\w+)(?::\$data)?
     | .*\.sb-[0-9a-f]{8}-\w{6} | .*\.dwl2?
-    | \.kb-(?:folder(?:\.part)?|part-[0-9a-f]{32})
+    | \.kb-(?:folder(?:\.part)?|part-(?:\d+-)?[0-9a-f]{32})
     | thumbs\.db(?::encryptable)? | ehthumbs(?:_vista)?\.db | desktop\.ini | icon\r
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
@@ -27,5 +25,4 @@ FOLDERS: Final = {
 
 
 def is_leftover(name: str, *, is_folder: bool) -> bool:
-    """Return whether this is a temporary file or folder of a program."""
     return name.lower() in FOLDERS if is_folder else FILES.fullmatch(name) is not None

@@ -1,7 +1,5 @@
 """Read files that may not respond: a file on a missing disk, or one still being downloaded, blocks forever."""
 
-from __future__ import annotations
-
 import errno
 import os
 import threading
@@ -87,7 +85,6 @@ def listening(path: str | Path, own: TimedReader | None = None) -> Iterator[Time
     """Yield a reader for a path; if it gets stuck, later calls in the same folder fail at once.
 
     Args:
-        path: the path.
         own: a reader to use instead of a shared one.
 
     Raises:

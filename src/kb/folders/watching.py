@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -139,17 +139,22 @@ def system_limit(name: str) -> int:
 def folder_state(folder: Path) -> State:
     """Return a state that differs after any change in the folder."""
     states: set[tuple[str, int, int, int]] = set()
-    for where, folders, names in os.walk(folder):
-        if is_own_data({*folders, *names}):
-            folders.clear()
+    waiting = [str(folder)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as scan:
+                entries = list(scan)
+        except OSError:
             continue
-        for name in names:
-            path = os.path.join(where, name)  # noqa: PTH118 - a Path for each would take as long as looking at it
-            try:
-                status = os.lstat(path)
-            except OSError:
+        if is_own_data({entry.name for entry in entries}):
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
                 continue
-            states.add((path, status.st_mtime_ns, status.st_size, status.st_ino))
+            with suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                states.add((entry.path, status.st_mtime_ns, status.st_size, status.st_ino))
     return frozenset(states)
 
 

@@ -12,11 +12,11 @@ from typing import Final, cast, get_args
 
 from kb.api.errors import Unreadable
 from kb.api.file_types import IMAGE
-from kb.api.job_errors import NO_DOC, NO_OCR, NO_PPT, NO_SPEECH, NO_VIDEO, NO_WPD
+from kb.api.job_error_phrases import NO_DOC, NO_OCR, NO_PPT, NO_SPEECH, NO_VIDEO, NO_WPD
 from kb.formats.containers.mailbox import begins_message, is_mailbox, message_in, without_separator
 from kb.formats.containers.ole import OLE_SIGNATURE, WORKBOOKS, is_stream, open_ole
 from kb.formats.delimiter import looks_delimited
-from kb.formats.registry import ADDED, FORMATS
+from kb.formats.installed_types import ADDED, FORMATS
 from kb.formats.text.encoding import NOT_TEXT, as_utf8, decode
 from kb.formats.text.external_types import Kind, Opaque, is_picture
 
@@ -28,6 +28,7 @@ _PDF_PADDING: Final = b"\xef\xbb\xbf \t\r\n\f\0"
 _SUFFIXES: Final = {doc_type: frozenset(format_.suffixes) for doc_type, format_ in FORMATS.items()}
 # Templates of HTML pages. A page saved from a browser is HTML, even if its address ends like this.
 _TEMPLATES: Final = {".php", ".phtml", ".jsp", ".asp", ".aspx", ".erb", ".vue", ".svelte", ".astro"}
+_CANVAS: Final = {".canvas"}  # its text becomes Markdown
 _CODE_NAMES: Final = {"makefile", "gnumakefile", "dockerfile", "containerfile", "rakefile", "gemfile", "jenkinsfile"}
 _SCRIPT: Final = re.compile(r"#!\s*/\S")
 # Suffixes that do not show the kind of text.
@@ -205,7 +206,7 @@ def _type_of_text(text: str, path: PurePath) -> str:
         return "enex"
     if _XML_DOCUMENT.match(text) or (suffix in _SUFFIXES["xml"] and _TAG.match(text.lstrip())):
         return "xml"
-    if suffix in _SUFFIXES["markdown"]:
+    if suffix in _SUFFIXES["markdown"] | _CANVAS:
         return "markdown"
     if suffix in _SUFFIXES["html"] and _TAG.search(text):
         return "html"

@@ -9,11 +9,11 @@ from pathlib import PurePath
 
 from kb.api import file_types
 from kb.api.errors import Unreadable
-from kb.api.file_types import IMAGE, MARKUPS
+from kb.api.file_types import IMAGE, MARKED_UP, MARKUPS
 from kb.api.omissions import together
 from kb.formats.containers.cms import signed_content
 from kb.formats.detect import detect
-from kb.formats.registry import ADDED, FORMATS
+from kb.formats.installed_types import ADDED, FORMATS
 from kb.formats.text.base64_data import without_embedded_bytes
 from kb.formats.text.encoding import as_utf8, clean, one_line
 from kb.formats.text.extracted import MOST_FILES, NO_TEXT, Attachment, Extracted, attached_room
@@ -29,13 +29,19 @@ def extract(data: bytes, filename: str, *, pictures: bool = False) -> tuple[str,
     """
     doc_type, extracted = _read(data, filename)
     if not pictures:
-        extracted = replace(extracted, pictures=())
+        extracted = _without_pictures(extracted)
     extracted = _with_names(limited(extracted, len(data)))
     if doc_type == IMAGE:
         extracted = Extracted.of_text(f"{_name(filename)}\n")
     if not extracted.shows_text and not extracted.pictures:
         raise Unreadable(NO_TEXT)
     return doc_type, extracted
+
+
+def _without_pictures(extracted: Extracted) -> Extracted:
+    """Return a document without its pictures; pictures without a name are counted."""
+    unnamed = sum(not picture.name for picture in extracted.pictures)
+    return replace(extracted, pictures=(), omitted=together(extracted.omitted, {"pictures": unnamed}))
 
 
 def reader(doc_type: str, suffix: str = "") -> Callable[[bytes], Extracted]:
@@ -45,7 +51,7 @@ def reader(doc_type: str, suffix: str = "") -> Callable[[bytes], Extracted]:
         Unreadable: the module of another package cannot be imported, or lacks the function.
     """
     format_ = FORMATS[doc_type]
-    module = MARKUPS.get(suffix, format_.reader) if doc_type == "text" else format_.reader
+    module = MARKUPS.get(suffix, format_.reader) if doc_type in MARKED_UP else format_.reader
     try:
         read: Callable[[bytes], Extracted] = import_module(module).read
     except (Exception, SystemExit) as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
-from kb.api.job_errors import NO_OCR
+from kb.api.job_error_phrases import NO_OCR
 from kb.api.omissions import together
 from kb.formats.text.extracted import Extracted, Picture, Scan, Section
 

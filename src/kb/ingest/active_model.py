@@ -1,7 +1,5 @@
 """The model in use, which may change while the engine runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -36,7 +34,6 @@ class ActiveModel:
 
     @property
     def models(self) -> Sequence[Embedder]:
-        """The models that may be in use in the current transaction."""
         return [self.current, *([self._next] if self._next else [])]
 
     def announce(self, embedder: Embedder | None) -> None:
@@ -44,7 +41,6 @@ class ActiveModel:
         self._next = embedder
 
     def use(self, embedder: Embedder) -> None:
-        """Put a model into use."""
         self.current = embedder
 
     @property
@@ -54,7 +50,6 @@ class ActiveModel:
 
     @property
     def device(self) -> str:
-        """The device that it runs on."""
         return self.current.device
 
     @property

@@ -90,7 +90,6 @@ class Chunker:
         Joined, the chunks are the text.
 
         Args:
-            extracted: the text.
             title: the title that somebody gave the document; part of the header of each chunk.
         """
         tokens = _Tokens(extracted, self._tokenizer, self._checkpoint)
@@ -113,7 +112,6 @@ class Chunker:
         Args:
             text: the text after the edit.
             title: as in `split`.
-            before: the chunks before the edit.
         """
         header = self._header(Section(0, 0), title).text
         first, last = kept_ends(before, text) if all(chunk.header == header for chunk in before) else (0, 0)

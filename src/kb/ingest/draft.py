@@ -101,8 +101,6 @@ def draft_note(
     """Return the draft of a note; without any title, it is listed under its first line.
 
     Args:
-        text: the text.
-        title: the title, if one is given.
         embedder: the model.
         content_hash: the SHA-256 of the text, if known.
         checkpoint: is called regularly and may stop the work by raising an error.
@@ -140,7 +138,6 @@ def draft_file(
     """Return the draft of a file.
 
     Args:
-        path: the file.
         filename: the sender's name for it.
         title: the title that somebody gave it.
         embedder: the model.

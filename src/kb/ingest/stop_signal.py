@@ -1,7 +1,5 @@
 """The signal by which long work learns that the engine stops."""
 
-from __future__ import annotations
-
 import threading
 
 from kb.api.errors import Stopped

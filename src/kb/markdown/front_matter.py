@@ -21,10 +21,11 @@ INLINE_TAGS: Final = "inline_tags"
 """A field; if false, a # in the text does not make a tag."""
 # Between --- (YAML) or +++ (TOML), before anything else.
 BLOCK: Final = re.compile(r"(?s)\A(---|\+\+\+)[ \t]*\r?\n(?P<matter>.*?\n)(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)")
-_TAG_NAMES: Final = ("tags", "tag")
+_TAG_NAMES: Final = ("tags", "tag", "kb_tags")
 _ALIAS_NAMES: Final = ("aliases", "alias")
 _ENTRY: Final = re.compile(r"(?P<name>[^\W\d][\w /.-]{0,60}?)[ \t]*+(?:=|:(?=[ \t]|$))(?P<value>.*)$")
 _GOES_ON: Final = " \t-]"
+_NULL: Final = re.compile(r"(?:~|null|Null|NULL)\Z")
 _AROUND: Final = " \t[]{}-\"',"
 _LONGEST: Final = 1 << 16
 _DEEPEST: Final = 64
@@ -65,7 +66,7 @@ def front_matter(text: str) -> FrontMatter:
     return FrontMatter(
         block.end(),
         _line(values.get("title")),
-        clean_tags([*_listed(values.get("tags")), *_listed(values.get("tag")), *_commented(matter)]),
+        clean_tags([*(tag for name in _TAG_NAMES for tag in _listed(values.get(name))), *_commented(matter)]),
         next(filter(None, (_date(values.get(name)) for name in (*_DATES, *_MODIFIED))), None),
         _names(values.get("aliases") or values.get("alias"), values.get("authors") or values.get("author")),
         is_understood=True,
@@ -131,7 +132,8 @@ def _rescued(matter: str, length: int) -> FrontMatter:
         tags,
         next(filter(None, dates), None),
         tuple(filter(None, map(_line, _items(entries, _ALIAS_NAMES, are_words=False)))),
-        is_lost=not tags and any(line.strip(_AROUND) for name in _TAG_NAMES for line in entries.get(name, ())),
+        is_lost=not tags
+        and any(_unquoted(line).strip(_AROUND) for name in _TAG_NAMES for line in entries.get(name, ())),
     )
 
 
@@ -169,9 +171,11 @@ def _entries(matter: str) -> dict[str, list[str]]:
 
 
 def _unquoted(written: str) -> str:
-    """Return a value without quotation marks."""
+    """Return a value without quotation marks; empty for YAML's null."""
     value = written.strip()
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        return value[1:-1]
+    return "" if _NULL.fullmatch(value) else value
 
 
 def _values(matter: str, *, is_toml: bool) -> dict[str, object] | None:
@@ -196,7 +200,7 @@ def _loader() -> type[yaml.BaseLoader]:
         pass
 
     null = "tag:yaml.org,2002:null"
-    Loader.add_implicit_resolver(null, re.compile("(?:~|null|Null|NULL)$"), [*"~nN"])
+    Loader.add_implicit_resolver(null, _NULL, [*"~nN"])
     Loader.add_constructor(null, lambda *_: None)
     return Loader
 

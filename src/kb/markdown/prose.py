@@ -8,7 +8,8 @@ from typing import Final
 
 _FENCE: Final = re.compile(r"^[ >]*(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
 _TICKS: Final = re.compile(r"`+")
-_COMMENTS: Final = (("<!--", "-->"), ("%%", "%%"))
+_COMMENT: Final = re.compile(r"(?<![\d\\%])%%(?!%).{0,20000}?%%", re.DOTALL)
+"""A comment of Obsidian; `100%%` is a number."""
 
 Ranges = Iterable[tuple[int, int]]
 
@@ -16,10 +17,18 @@ Ranges = Iterable[tuple[int, int]]
 def prose(text: str) -> str:
     """Return a text without code, as `without_code`, with blanks in place of comments."""
     text = without_code(text)
-    for opening, closing in _COMMENTS:
-        if opening in text:
-            text = masked(text, _between(text, opening, closing))
-    return text
+    if "<!--" in text:
+        text = masked(text, _between(text, "<!--", "-->"))
+    return masked(text, _comments(text)) if "%%" in text else text
+
+
+def comments(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of Obsidian's comments, which it does not show."""
+    return _comments(without_code(text)) if "%%" in text else iter(())
+
+
+def _comments(text: str) -> Iterator[tuple[int, int]]:
+    return (comment.span() for comment in _COMMENT.finditer(text))
 
 
 def without_code(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from kb.markdown.links import WIKI
-from kb.markdown.prose import masked, without_code
+from kb.markdown.prose import comments, masked, without_code
 
 MARKDOWN: Final = ("note", "markdown")
 """The types of documents whose texts are Markdown."""
@@ -93,6 +93,7 @@ def _signs(text: str) -> Iterator[tuple[int, int]]:
     yield from (sign.span() for sign in _LINE.finditer(text))
     if "==" in text or "%%" in text or "[^" in text:
         yield from (sign.span() for sign in _WORDS.finditer(text))
+    yield from comments(text)
     if "*" in text or "_" in text:
         yield from _emphasis(without_code(text), 0, len(text))
     if "[" in text:

@@ -1,7 +1,7 @@
 """The files of the notes folder on the disk: find them, and write, move and remove them without a loss.
 
 Each write goes to a hidden file in the same folder first. It then takes the target's place at once, and the file that
-was there is removed only if it still has the expected content.
+was there is removed only if it still has the expected content. No path is followed through a link.
 """
 
 from __future__ import annotations
@@ -9,25 +9,28 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
-from pathlib import Path
+from hashlib import file_digest, sha256
+from pathlib import Path, PurePosixPath
 from typing import Final
 from uuid import uuid4
 
-from kb.api.limits import larger_than
+from kb.api.limit_errors import larger_than
 from kb.api.stream_safe import composed
-from kb.filesystem import exchange, move_to_free, open_regular, sync, sync_descriptor
 from kb.folders.temporary_files import is_leftover
-from kb.notes_folder.paths import MOST_FOLDERS, SUFFIXES, conflict_paths, is_conflict
+from kb.notes_folder.paths import MOST_FOLDERS, SUFFIXES, conflict_names, is_conflict
+from kb.open_folder import Linked, OpenFolder, opened
 
 NOT_UNICODE: Final = re.compile("[\ud800-\udfff]")
 PART: Final = ".kb-part-"
 """The beginning of the names of hidden files that are being written or removed."""
 
+PART_NAME: Final = re.compile(rf"{PART}(?:(?P<note>\d{{1,18}})-)?[0-9a-f]{{32}}")
+
 TWICE: Final = "Another file in its folder has the same name in another Unicode form. Rename one of them."
+TOO_DEEP: Final = f"It is more than {MOST_FOLDERS} folders deep, so kb does not look at it."
 
 
 class Changed(Exception):
@@ -35,12 +38,35 @@ class Changed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A file: its path on the disk, a state that changes with its content, and its time in seconds."""
+class Place:
+    """The place of a file: the notes folder, and the path in it as the disk spells it."""
 
-    disk_path: str
+    root: Path
+    path: PurePosixPath
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def absolute(self) -> Path:
+        return self.root / self.path
+
+    def beside(self, name: str) -> Place:
+        """Return the place of another file in the same folder."""
+        return Place(self.root, self.path.with_name(name))
+
+    def folder(self, *, make: bool = False) -> AbstractContextManager[OpenFolder]:
+        """Open the folder of the file; see `opened`."""
+        return opened(self.root, self.path.parent.parts, make=make)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file: its place, and a state that changes with its content."""
+
+    place: Place
     state: str
-    modified: float
 
 
 @dataclass(slots=True)
@@ -49,6 +75,7 @@ class Scan:
 
     Args:
         files: the files.
+        others: files of other types.
         conflicts: copies of files that two sides changed.
         links: links to files and folders, which kb does not follow.
         parts: hidden files of an engine that was stopped while it wrote them.
@@ -57,9 +84,10 @@ class Scan:
     """
 
     files: dict[str, FoundFile] = field(default_factory=dict)
+    others: dict[str, FoundFile] = field(default_factory=dict)
     conflicts: list[str] = field(default_factory=list)
     links: set[str] = field(default_factory=set)
-    parts: list[str] = field(default_factory=list)
+    parts: list[Place] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
 
@@ -69,45 +97,46 @@ def scan(root: Path, known: Collection[str]) -> Scan:
 
     Hidden files and folders, links, and leftovers of other programs are skipped.
     """
-    found = Scan()
-    folders = [(str(root), "")]
-    while folders:
-        folder, prefix = folders.pop()
-        if prefix.count("/") > MOST_FOLDERS:
-            found.unreadable.append(prefix.rstrip("/"))
-            found.problems[prefix.rstrip("/")] = f"kb looks into at most {MOST_FOLDERS} folders within each other."
-        else:
-            folders += reversed(_scan(folder, prefix, known, found))
+    found, waiting = Scan(), [PurePosixPath()]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            waiting += reversed(_scan(root, folder, known, found))
+        except OSError as error:
+            path = composed(str(folder))
+            found.unreadable.append(path)
+            found.problems[path] = error.strerror or str(error)
     return found
 
 
-def _scan(folder: str, prefix: str, known: Collection[str], found: Scan) -> list[tuple[str, str]]:
-    """Add the files of a folder to `found`; return the folders in it with their prefixes."""
-    try:
-        with os.scandir(folder) as entries:
-            ordered = sorted(entries, key=lambda entry: entry.name)
-    except OSError as error:
-        found.unreadable.append(prefix.rstrip("/") or ".")
-        found.problems[prefix.rstrip("/") or "."] = error.strerror or str(error)
-        return []
-    folders = []
-    for entry in ordered:
-        path = composed(prefix + entry.name)
-        is_folder = entry.is_dir(follow_symlinks=False)
-        if entry.is_symlink():
-            found.links.add(path)
-        elif entry.name.startswith(PART) and not is_folder:
-            found.parts.append(entry.path)
-        if entry.name.startswith(".") or (is_leftover(entry.name, is_folder=is_folder) and path not in known):
-            continue
-        if is_folder:
-            folders.append((entry.path, f"{path}/"))
-        elif entry.name.casefold().endswith(SUFFIXES):
-            _take(entry, path, known, found)
+def _scan(root: Path, folder: PurePosixPath, known: Collection[str], found: Scan) -> list[PurePosixPath]:
+    """Add the files of one folder to the found ones; return the folders in it.
+
+    Raises:
+        OSError: it cannot be read, or it is too deep.
+    """
+    if len(folder.parts) > MOST_FOLDERS:
+        raise OSError(TOO_DEEP)
+    folders = list[PurePosixPath]()
+    with opened(root, folder.parts) as open_folder, open_folder.entries() as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            place = folder / entry.name
+            path = composed(str(place))
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.is_symlink():
+                found.links.add(path)
+            elif entry.name.startswith(PART) and entry.is_file(follow_symlinks=False):
+                found.parts.append(Place(root, place))
+            if entry.name.startswith(".") or (is_leftover(entry.name, is_folder=is_folder) and path not in known):
+                continue
+            if is_folder:
+                folders.append(place)
+            else:
+                _take(entry, Place(root, place), path, known, found)
     return folders
 
 
-def _take(entry: os.DirEntry[str], path: str, known: Collection[str], found: Scan) -> None:
+def _take(entry: os.DirEntry[str], place: Place, path: str, known: Collection[str], found: Scan) -> None:
     if NOT_UNICODE.search(path):
         found.problems[path.encode(errors="replace").decode()] = "Its name is not valid Unicode."
         return
@@ -119,12 +148,14 @@ def _take(entry: os.DirEntry[str], path: str, known: Collection[str], found: Sca
         return
     if not stat.S_ISREG(status.st_mode):
         return
-    if is_conflict(entry.name) and path not in known:
+    if not place.name.casefold().endswith(SUFFIXES):
+        found.others[path] = FoundFile(place, state_of(status))
+    elif is_conflict(entry.name) and path not in known:
         found.conflicts.append(path)
     elif path in found.files:
         found.problems[path] = TWICE
     else:
-        found.files[path] = FoundFile(entry.path, state_of(status), status.st_mtime)
+        found.files[path] = FoundFile(place, state_of(status))
 
 
 def state_of(status: os.stat_result) -> str:
@@ -132,15 +163,47 @@ def state_of(status: os.stat_result) -> str:
     return f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size} {status.st_ino}"
 
 
-def state_at(path: str | Path) -> str | None:
-    """Return the state of the file at a path; None without a file."""
+def modified(state: str) -> float:
+    """Return the time of a file in a state, in seconds."""
+    return int(state.partition(" ")[0]) / 1e9
+
+
+def inode_of(state: str) -> str:
+    """Return the number of a file in its file system, which it keeps when it is renamed; empty if unknown."""
+    return state.rpartition(" ")[2]
+
+
+def status_at(place: Place) -> os.stat_result | None:
+    """Return the status of whatever has a path; None if nothing has it.
+
+    Raises:
+        Linked: a folder in its path is a link.
+    """
     try:
-        return state_of(os.lstat(path))
+        with place.folder() as folder:
+            return folder.status(place.name)
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def read(path: str | Path, most_bytes: int) -> tuple[bytes, str]:
+def state_at(place: Place) -> str | None:
+    """Return the state of a file; None without a file. Raises the same error as `status_at`."""
+    status = status_at(place)
+    return state_of(status) if status else None
+
+
+def is_below_file(place: Place) -> bool:
+    """Return whether a file has the place of a folder in a path."""
+    try:
+        with place.folder():
+            return False
+    except NotADirectoryError:
+        return True
+    except FileNotFoundError:
+        return False
+
+
+def read(place: Place, most_bytes: int) -> tuple[bytes, str]:
     """Return the content of a file and its state.
 
     Raises:
@@ -148,15 +211,27 @@ def read(path: str | Path, most_bytes: int) -> tuple[bytes, str]:
         Changed: it changed during that.
         ValueError: it is too large; the message says so.
     """
-    with open_regular(Path(path)) as file:
+    with place.folder() as folder, folder.open_file(place.name) as file:
         before = os.fstat(file.fileno())
         if before.st_size > most_bytes:
             raise ValueError(f"It is {larger_than(most_bytes)}.")
         content = file.read(most_bytes + 1)
         state = state_of(os.fstat(file.fileno()))
-    if state != state_of(before) or state != state_at(path) or len(content) != before.st_size:
-        raise Changed
+        if not state == state_of(before) == _state_at(folder, place.name) or len(content) != before.st_size:
+            raise Changed
     return content, state
+
+
+def file_digest_at(place: Place, most_bytes: int) -> str:
+    """Return the digest of a file of any size up to a limit, read block by block. Raises as `read`."""
+    with place.folder() as folder, folder.open_file(place.name) as file:
+        before = os.fstat(file.fileno())
+        if before.st_size > most_bytes:
+            raise ValueError(f"It is {larger_than(most_bytes)}.")
+        digest = file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type] # of a file on the disk
+        if state_of(os.fstat(file.fileno())) != state_of(before):
+            raise Changed
+    return digest
 
 
 def digest_of(content: bytes) -> str:
@@ -164,157 +239,201 @@ def digest_of(content: bytes) -> str:
     return sha256(content).hexdigest()
 
 
-def create(path: Path, content: bytes) -> str:
-    """Write a new file with its folders; return its state. Its name is durable after a `sync` of its folder.
+def create(place: Place, content: bytes, document_id: int | None = None) -> str:
+    """Write a new file of a note with its folders; return its state. Its name is durable after a `sync` of its folder.
 
     Raises:
         FileExistsError: something has this path already.
         OSError: it cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part, written = _write_part(path, content)
-    try:
-        move_to_free(part, path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
-    return _state_after(path, written)
+    with place.folder(make=True) as folder:
+        part, written = _write_part(folder, content, document_id)
+        try:
+            folder.move_to_free(part, folder, place.name)
+        except OSError:
+            folder.remove(part)
+            raise
+        return _state_after(folder, place.name, written)
 
 
-def replace(path: Path, content: bytes, expected: str) -> str:
-    """Write a file whose content still has the digest `expected`; return its state. It is durable as in `create`.
+def replace(place: Place, content: bytes, expected: str, document_id: int | None = None) -> str:
+    """Write a file of a note whose content still has the digest `expected`; return its state, durable as in `create`.
 
     Raises:
         Changed: it has other content, or it is gone; nothing changes.
         OSError: it cannot be written.
     """
-    try:
-        status = os.lstat(path)
-    except FileNotFoundError:
-        raise Changed from None
-    if not status.st_mode & 0o222 or not os.access(path, os.W_OK):
-        raise PermissionError(13, "It is read-only.")
-    part, written = _write_part(path, content, stat.S_IMODE(status.st_mode))
-    try:
-        exchange(path, part)
-    except FileNotFoundError:
-        part.unlink()
-        raise Changed from None
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
-    if _digest_at(part) != expected:
-        _put_back(path, part, digest_of(content))
-        raise Changed
-    part.unlink()
-    return _state_after(path, written)
+    with place.folder() as folder:
+        try:
+            status = folder.status(place.name)
+        except FileNotFoundError:
+            raise Changed from None
+        if not status.st_mode & 0o222 or not folder.is_writable(place.name):
+            raise PermissionError(13, "It is read-only.")
+        part, written = _write_part(folder, content, document_id, stat.S_IMODE(status.st_mode))
+        try:
+            folder.exchange(place.name, part)
+        except FileNotFoundError:
+            folder.remove(part)
+            raise Changed from None
+        except OSError:
+            folder.remove(part)
+            raise
+        if _digest_at(folder, part) != expected:
+            _put_back(folder, place.name, part, digest_of(content))
+            raise Changed
+        folder.remove(part)
+        return _state_after(folder, place.name, written)
 
 
-def remove(path: Path, expected: str) -> None:
+def remove(place: Place, expected: str) -> None:
     """Remove a file whose content still has the digest `expected`, and the folders that are empty then.
 
     Raises:
         Changed: it has other content; nothing changes.
         OSError: it cannot be removed.
     """
-    part = path.with_name(f"{PART}{uuid4().hex}")
+    part = _part_name()
     try:
-        path.rename(part)
+        with place.folder() as folder:
+            folder.rename(place.name, part)
+            if _digest_at(folder, part) != expected:
+                try:
+                    folder.move_to_free(part, folder, place.name)
+                except FileExistsError:
+                    _rescue(folder, place.name, part)
+                raise Changed
+            folder.remove(part)
+            folder.sync()
     except (FileNotFoundError, NotADirectoryError):
-        return
-    if _digest_at(part) != expected:
-        try:
-            move_to_free(part, path)
-        except FileExistsError:
-            _rescue(path, part)
-        raise Changed
-    part.unlink()
-    sync(path.parent)
+        pass  # it is gone already
+    prune(place)
 
 
-def has_twin(part: Path, content: bytes) -> bool:
+def discard(place: Place) -> None:
+    """Remove a file, if it exists.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    with place.folder() as folder:
+        folder.remove(place.name)
+
+
+def has_twin(part: Place, content: bytes) -> bool:
     """Return whether a visible file in the folder of a hidden one has the same content."""
-    others = (path for path in part.parent.glob("[!.]*") if path.is_file() and path.stat().st_size == len(content))
-    return any(_digest_at(other) == digest_of(content) for other in others)
+    with part.folder() as folder:
+        with folder.entries() as entries:
+            names = [entry.name for entry in entries if entry.name[0] != "."]
+        alike = (name for name in names if _size_at(folder, name) == len(content))
+        return any(_digest_at(folder, name) == digest_of(content) for name in alike)
 
 
-def prune(folder: Path, root: Path) -> None:
-    """Remove a folder below the root, and the folders around it, as far as they are empty."""
+def prune(place: Place) -> None:
+    """Remove the folders around a file, as far as they are empty."""
+    inner = place.path.parent
     with suppress(OSError):
-        while folder != root and folder.is_relative_to(root):
-            folder.rmdir()
-            folder = folder.parent
+        while inner.name:
+            with opened(place.root, inner.parent.parts) as folder:
+                folder.remove_folder(inner.name)
+            inner = inner.parent
 
 
-def move(path: Path, target: Path) -> None:
-    """Move a file to a free path.
+def move(place: Place, target: Place) -> None:
+    """Move a file to a free path, and remove the folders that are empty then.
 
     Raises:
         FileExistsError: something has the new path already.
         OSError: it cannot be moved.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    move_to_free(path, target)
-    sync(target.parent)
-    sync(path.parent)
+    with target.folder(make=True) as to, place.folder() as folder:
+        folder.move_to_free(place.name, to, target.name)
+        to.sync()
+        folder.sync()
+    prune(place)
 
 
-def set_aside(path: Path, content: bytes, day: str) -> Path:
-    """Write content next to a file as `name (conflict DATE).md`; return that path. The same content is kept once.
+def sync(places: Iterable[Place]) -> None:
+    """Make the names of files durable, given a file of each folder."""
+    for place in places:
+        with suppress(FileNotFoundError, NotADirectoryError, Linked), place.folder() as folder:
+            folder.sync()
+
+
+def set_aside(place: Place, content: bytes, day: str) -> Place:
+    """Write content next to a file as `name (conflict DATE).md`; return that place. The same content is kept once.
 
     Raises:
         OSError: it cannot be written.
     """
-    for other in conflict_paths(path, day):
+    for other in map(place.beside, conflict_names(place.name, day)):
         with suppress(FileExistsError):
             create(other, content)
-            sync(other.parent)
+            sync([other])
             return other
-        if _digest_at(other) == digest_of(content):
-            return other
+        with other.folder() as folder:
+            if _digest_at(folder, other.name) == digest_of(content):
+                return other
     raise AssertionError("unreachable")
 
 
-def _write_part(path: Path, content: bytes, mode: int = 0o666) -> tuple[Path, os.stat_result]:
-    """Write content durably to a hidden file in the folder of a path; return that file and its status."""
-    part = path.with_name(f"{PART}{uuid4().hex}")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+def note_in(part: str) -> int | None:
+    """Return the note whose text a hidden file with this name was to have; None if it has the text of a file."""
+    name = PART_NAME.fullmatch(part)
+    return int(name["note"]) if name and name["note"] else None
+
+
+def _part_name(document_id: int | None = None) -> str:
+    return f"{PART}{'' if document_id is None else f'{document_id}-'}{uuid4().hex}"
+
+
+def _write_part(
+    folder: OpenFolder, content: bytes, document_id: int | None, mode: int = 0o666
+) -> tuple[str, os.stat_result]:
+    """Write content durably to a hidden file in a folder; return its name and its status."""
+    part = _part_name(document_id)
+    return part, folder.create(part, content, mode)
+
+
+def _state_at(folder: OpenFolder, name: str) -> str | None:
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            sync_descriptor(file.fileno())
-            return part, os.fstat(file.fileno())
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
+        return state_of(folder.status(name))
+    except FileNotFoundError:
+        return None
 
 
-def _state_after(path: Path, written: os.stat_result) -> str:
+def _state_after(folder: OpenFolder, name: str, written: os.stat_result) -> str:
     """Return the state of a file after its move; empty, so that kb looks at it again, if it is another file already."""
-    now = os.lstat(path)
+    now = folder.status(name)
     is_same = (now.st_ino, now.st_mtime_ns, now.st_size) == (written.st_ino, written.st_mtime_ns, written.st_size)
     return state_of(now) if is_same else ""
 
 
-def _put_back(path: Path, part: Path, ours: str) -> None:
+def _put_back(folder: OpenFolder, name: str, part: str, ours: str) -> None:
     """Return a file to its place, because somebody changed it while kb was writing."""
-    exchange(path, part)
-    if _digest_at(part) == ours:
-        part.unlink()
+    folder.exchange(name, part)
+    if _digest_at(folder, part) == ours:
+        folder.remove(part)
     else:  # changed once more
-        _rescue(path, part)
+        _rescue(folder, name, part)
 
 
-def _rescue(path: Path, part: Path) -> None:
+def _rescue(folder: OpenFolder, name: str, part: str) -> None:
     """Keep content that has lost its place next to its file."""
-    for other in conflict_paths(path, "interrupted"):
+    for other in conflict_names(name, "interrupted"):
         with suppress(FileExistsError):
-            move_to_free(part, other)
+            folder.move_to_free(part, folder, other)
             return
 
 
-def _digest_at(path: Path) -> str:
-    with suppress(OSError), open_regular(path) as file:
-        return digest_of(file.read())
+def _size_at(folder: OpenFolder, name: str) -> int:
+    with suppress(OSError):
+        return folder.status(name).st_size
+    return -1
+
+
+def _digest_at(folder: OpenFolder, name: str) -> str:
+    """Return the digest of a file; empty for anything else."""
+    with suppress(OSError), folder.open_file(name) as file:
+        return file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type] # of a file on the disk
     return ""

@@ -1,7 +1,7 @@
-"""The text of a note's file: the note's own text, with fields of kb in its front matter.
+"""The text of a note's file: the note's own text, with the fields of kb that it does not say itself.
 
-A field that the text already has is not written again: it belongs to the text. So reading a file that nobody changed
-returns the text byte for byte.
+These are tags and a title that somebody gave the note in kb. kb knows which fields it wrote, and changes no others, so
+that reading a file which nobody changed returns the text byte for byte.
 """
 
 from __future__ import annotations
@@ -9,48 +9,54 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Final
 
+from kb.ingest.draft import first_line
 from kb.markdown.front_matter import front_matter
+from kb.markdown.tags import tags_in
+from kb.notes_folder.properties import Properties, Value, has_other_form, properties_of
 from kb.store.rows import Document
 
 FIELDS: Final = frozenset({"kb", "title", "tags", "kb_tags", "created", "kb_created", "updated", "replaces"})
-"""The fields that kb writes. `kb_tags` and `kb_created` replace `tags` and `created` if the text has its own."""
+"""The fields that kb writes, or wrote in earlier versions. `kb_tags` replaces `tags` if the text has its own."""
 
-BLOCK: Final = re.compile(
-    r"(?s)\A(?P<open>---[ \t]*\r?\n)(?P<matter>|.*?\n)(?P<close>(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z))"
-)
-ENTRY: Final = re.compile(r"(?P<name>[^\s#:\]},-][^:\n]{0,100}?)[ \t]*:(?=[ \t\r\n]|\Z)(?P<value>.*)", re.DOTALL)
-LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
-CONTINUES: Final = (" ", "\t", "-", "]", "}")
-PLAIN: Final = re.compile(r"[^\W\d][\w .,()/+-]*")
-PLAIN_TAG: Final = re.compile(r"[^\W\d][\w/-]*")
-WORDS_OF_YAML: Final = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
-UNWRITABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+NUMBER: Final = re.compile("[0-9]{1,18}")
+"""The number of a note; the database has no longer ones."""
+
+BLOCK: Final = "---"
+"""An entry of the fields of kb if it made the front matter itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """A file when it was written or read last: the text of the note, its title and its tags.
+    """A file when it was written or read last: the text of the note, its title, its tags, and the fields of kb in it.
 
-    A title or tags that the file did not show are None.
+    A title or tags that the file did not show are None. The fields are None in records of earlier versions.
     """
 
     text: str
     title: str | None = None
     tags: tuple[str, ...] | None = None
+    fields: Set[str] | None = frozenset()
 
     def packed(self) -> bytes:
         """Return it in the form that the database keeps."""
-        return zlib.compress(json.dumps([self.text, self.title, self.tags]).encode())
+        fields = None if self.fields is None else sorted(self.fields)
+        return zlib.compress(json.dumps([self.text, self.title, self.tags, fields]).encode())
 
     @classmethod
     def unpacked(cls, packed: bytes) -> FileContent:
         """Return it from the form that the database keeps."""
-        text, title, tags = json.loads(zlib.decompress(packed))
-        return cls(text, title, None if tags is None else tuple(tags))
+        text, title, tags, *fields = json.loads(zlib.decompress(packed))
+        known = frozenset(fields[0]) if fields and fields[0] is not None else None
+        return cls(text, title, None if tags is None else tuple(tags), known)
+
+    @property
+    def own(self) -> Set[str]:
+        """The fields of the file that are kb's."""
+        return fields_beside(self.text) if self.fields is None else self.fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,117 +67,120 @@ class Claim:
     created: str | None
 
 
-def rendered(document: Document, text: str) -> str:
-    """Return the text of a note's file."""
-    block = BLOCK.match(text)
-    own = own_fields(text)
-    end = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
-    lines = "".join(f"{name}: {value}{end}" for name, value in _fields(document, own))
-    if block and own is not None:
-        return text[: block.end("open")] + lines + text[block.end("open") :]
-    return f"---{end}{lines}---{end}{text}"
-
-
-def is_same_file(one: str, other: str, own: Set[str] | None) -> bool:
-    """Return whether two texts of a file say the same, however their fields are written.
-
-    The time of the last change does not count.
-    """
-    return _said(one, own) == _said(other, own)
-
-
-def own_fields(text: str) -> Set[str] | None:
-    """Return the fields of kb that the front matter of a text has; None if kb needs a block of its own before it."""
-    block = BLOCK.match(text)
-    entries = list(_entries(block["matter"])) if block else []
-    names = {name for name, _ in entries if name}
-    if not names or "kb" in names or any(name is None for name, _ in entries):
-        return None
-    return names & FIELDS
+def fields_beside(text: str) -> Set[str]:
+    """Return the fields that are kb's in a file with this text, if it is unknown which ones kb wrote."""
+    own = properties_of(text)
+    return FIELDS - own.names if own and own.names else FIELDS | {BLOCK}
 
 
 def claim(written: str) -> Claim | None:
     """Return the note that a file names."""
-    block = BLOCK.match(written)
-    values = {name: lines for name, lines in _entries(block["matter"]) if name} if block else {}
-    number = _value(values.get("kb", ""))
-    if not (number.isascii() and number.isdigit()):
+    block = properties_of(written)
+    number = block.scalar("kb") if block else ""
+    if block is None or not NUMBER.fullmatch(number):
         return None
-    return Claim(int(number), _value(values.get("kb_created") or values.get("created", "")) or None)
+    return Claim(int(number), block.scalar("kb_created") or block.scalar("created") or None)
 
 
-def parsed(written: str, own: Set[str] | None) -> FileContent:
-    """Return the note's text, title and tags from its file; `own` are the fields that belong to the text."""
-    block = BLOCK.match(written)
+def parsed(written: str, own: Set[str]) -> FileContent:
+    """Return the note's text, title and tags from its file, in which the fields `own` are kb's."""
+    block = properties_of(written)
+    tags = () if own & {"tags", "kb_tags"} else None
     if not block:
-        return FileContent(written)
-    theirs = FIELDS - (own or set())
-    entries = list(_entries(block["matter"]))
-    kept = "".join(lines for name, lines in entries if name not in theirs)
-    taken = {name: lines for name, lines in entries if name in theirs}
-    tags = taken.get("tags") or taken.get("kb_tags", "").replace("kb_tags", "tags", 1)
-    fields = front_matter("".join(["---\n", taken.get("title", ""), tags, "---\n"]))
-    has_tags = "tags" not in (own or ()) or bool(tags)
-    body = written[block.end() :]
-    text = f"{block['open']}{kept}{block['close']}{body}" if kept.strip() else body
-    return FileContent(text, fields.title, fields.tags if has_tags else None)
+        return FileContent(written, None, tags)
+    present = (own & block.names) | (own & {BLOCK})
+    shown = block.read({name: name.removeprefix("kb_") for name in ("title", "tags", "kb_tags") if name in present})
+    text = written
+    for name in present - {BLOCK}:
+        text = _fields(text).without(name)
+    rest = _fields(text)
+    if BLOCK in own and rest.is_empty:
+        text = text[rest.after :]
+    return FileContent(text, shown.title, shown.tags if tags is not None else None, frozenset(present))
 
 
-def without_claim(written: str) -> str:
-    """Return the text of a file that names a note of another knowledge base, without this name."""
-    block = BLOCK.match(written)
+def rendered(
+    note: Document, text: str, *, file: FileContent | None = None, written: str = "", with_id: bool = False
+) -> tuple[str, FileContent]:
+    """Return the text of a note's file, and its content as `parsed` reads it.
+
+    Args:
+        note: the note.
+        text: its text.
+        file: the content of the file before.
+        written: the text of the file before.
+        with_id: whether to write the note's id.
+    """
+    result, own = _kept(text, written, file) if file else (text, frozenset[str]())
+    block = properties_of(result)
+    wanted = _wanted(note, text, block if own else None, own, with_id=with_id)
+    if not wanted or (has_other_form(text) and BLOCK not in own):
+        return text, FileContent(text)
+    for name in own - {BLOCK} - wanted.keys():
+        result = _fields(result).without(name)
     if not block:
-        return written
-    kept = "".join(lines for name, lines in _entries(block["matter"]) if name not in ("kb", "kb_created"))
-    body = written[block.end() :]
-    return f"{block['open']}{kept}{block['close']}{body}" if kept.strip() else body
+        end = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
+        result, own = f"---{end}---{end}{result}", own | {BLOCK}
+    for name in reversed(wanted):
+        present = _fields(result)
+        if name not in own or not _says(present, name, wanted[name]):
+            result = present.having(name, wanted[name])
+    return result, parsed(result, (own & {BLOCK}) | wanted.keys())
 
 
-def _fields(document: Document, own: Set[str] | None) -> Iterator[tuple[str, str]]:
-    """Yield the fields that kb writes, in order."""
-    own = own or set()
-    yield "kb", str(document.id)
-    if "title" not in own:
-        yield "title", _written(document.title, PLAIN)
-    tags = [tag for tag in document.tags if "tags" not in own or tag not in document.own_tags]
-    if tags:
-        yield "kb_tags" if "tags" in own else "tags", f"[{', '.join(_written(tag, PLAIN_TAG) for tag in tags)}]"
-    yield "kb_created" if "created" in own else "created", document.created_at
-    stamps = {"updated": document.updated_at, "replaces": document.replaces}
-    yield from ((name, str(value)) for name, value in stamps.items() if value and name not in own)
+def _kept(text: str, written: str, file: FileContent) -> tuple[str, Set[str]]:
+    """Return a file with the new text of its note, and the fields of kb that are left in it.
+
+    Unless the front matter of the text has changed, the front matter of the file stays the same.
+    """
+    before, block = parsed(written, file.own), properties_of(written)
+    own = before.fields or frozenset()
+    if not block or not own:
+        return text, frozenset()
+    old, new = properties_of(before.text), properties_of(text)
+    if BLOCK in own and written.endswith(before.text) and len(before.text) == len(written) - block.after:
+        return (written[: block.after] + text, own) if not new else (text, frozenset())
+    if old and new and before.text[: old.after] == text[: new.after]:
+        return written[: block.after] + text[new.after :], own
+    return text, frozenset()
 
 
-def _written(value: str, plain: re.Pattern[str]) -> str:
-    value = UNWRITABLE.sub(" ", value)
-    if plain.fullmatch(value) and value.strip() == value and value.casefold() not in WORDS_OF_YAML:
-        return value
-    return json.dumps(value, ensure_ascii=False)
+def _wanted(note: Document, text: str, block: Properties | None, own: Set[str], *, with_id: bool) -> dict[str, Value]:
+    """Return the fields that the file of a note needs.
+
+    Fields of earlier versions that are in the file stay there.
+    """
+    theirs = properties_of(text)
+    names = theirs.names if theirs else frozenset[str]()
+    wanted = dict[str, Value]()
+    if "kb" in own or (with_id and "kb" not in names):
+        wanted["kb"] = note.id
+    if "title" not in names and (("title" in own and "kb" in own) or _has_given_title(note, text)):
+        wanted["title"] = note.title
+    tags_name = "kb_tags" if names & {"tags", "tag"} else "tags"
+    listed = block.read({tags_name: "tags"}).tags if block and tags_name in own else ()
+    tags = [tag for tag in listed if tag in note.tags]
+    said = {tag.casefold() for tag in (*note.own_tags, *tags_in(text), *tags)}
+    tags += [tag for tag in note.tags if tag.casefold() not in said]
+    if tags and tags_name not in names:
+        wanted[tags_name] = tags
+    stamps = {"created": note.created_at, "kb_created": note.created_at, "updated": note.updated_at}
+    stamps |= {"replaces": str(note.replaces or "")}
+    return wanted | {name: value for name, value in stamps.items() if value and name in own}
 
 
-def _entries(matter: str) -> Iterator[tuple[str | None, str]]:
-    """Yield each field's name and lines; the name is "" for a blank line or a comment, None for a line of neither."""
-    name: str | None = None
-    lines = ""
-    for line in LINE.findall(matter):
-        if lines and name and line.startswith(CONTINUES):
-            lines += line
-            continue
-        if lines:
-            yield name, lines
-        entry = ENTRY.match(line)
-        is_blank = not line.strip() or line.startswith("#")
-        name, lines = entry["name"].lower() if entry else "" if is_blank else None, line
-    if lines:
-        yield name, lines
+def _has_given_title(note: Document, text: str) -> bool:
+    """Return whether a note has a title that its text does not say."""
+    return note.title_given and note.title != first_line(text[front_matter(text).length :])
 
 
-def _value(lines: str) -> str:
-    entry = ENTRY.match(lines)
-    return entry["value"].strip().strip("\"'") if entry else ""
+def _says(block: Properties, name: str, value: Value) -> bool:
+    """Return whether a field has a value already, in whatever form."""
+    if isinstance(value, list):
+        return set(block.read({name: "tags"}).tags) == set(value)
+    return (block.read({name: name}).title if name == "title" else block.scalar(name)) == str(value)
 
 
-def _said(written: str, own: Set[str] | None) -> tuple[object, ...]:
-    file, block = parsed(written, own), BLOCK.match(written)
-    values = {name: lines for name, lines in _entries(block["matter"]) if name} if block else {}
-    replaces = "" if "replaces" in (own or ()) else _value(values.get("replaces", ""))
-    return claim(written), file.text, file.title, set(file.tags or ()), replaces
+def _fields(text: str) -> Properties:
+    """Return the fields of a text that can have some."""
+    return properties_of(text) or Properties(text, "yaml", 0, 0, ())

@@ -1,12 +1,13 @@
 """Keeps a folder of Markdown files and the notes in step, in a thread of the engine."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading
 import time
-from contextlib import aclosing
+import traceback
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -16,16 +17,18 @@ from kb.api.errors import NotesFolderElsewhere, SettingError, Stopped
 from kb.api.fields import NotesFolderAction
 from kb.api.folder_models import NotesFolderProblem, NotesFolderStatus
 from kb.clock import shown, uptime
-from kb.filesystem import open_regular
 from kb.folders.deletions import remembered
 from kb.folders.disk_view import describe_mounts
 from kb.folders.watching import watch
 from kb.notes_folder import disk, marker
-from kb.notes_folder.file_text import claim, own_fields, parsed
+from kb.notes_folder.attachments import Attachments, unwritten
+from kb.notes_folder.file_text import claim, fields_beside, parsed
 from kb.notes_folder.incoming import REMEDY, Incoming, Look
 from kb.notes_folder.outgoing import Outgoing
 from kb.notes_folder.parts import FILE, FolderParts, base_of, text_of
-from kb.store.rows import NotesFolderState
+from kb.notes_folder.troubles import Troubles
+from kb.open_folder import Linked
+from kb.store.rows import Author, NoteFile, NotesFolderState
 from kb.threads import BackgroundThread
 
 logger = logging.getLogger(__name__)
@@ -54,6 +57,10 @@ OTHER_FOLDER: Final = (
     " run 'kb notes restore'."
 )
 
+FAULT: Final = "kb could not keep the folder {} in step, and tries again. The reason is {}. The log has more."
+MOST_FRAMES: Final = 20
+MOST_OF_ERROR: Final = 300
+
 TAKEN: Final = (
     "Another kb uses the folder {} now, and the two would overwrite each other's files. Stop one of them, then run"
     " 'kb notes restore'."
@@ -64,7 +71,6 @@ class NotesFolder(BackgroundThread):
     """Writes each note to a file, and takes changes of the files into the notes.
 
     Args:
-        parts: the parts of the engine.
         others: other folders of the settings, by the name of the setting.
     """
 
@@ -75,6 +81,7 @@ class NotesFolder(BackgroundThread):
         self._root = parts.root
         self._incoming = Incoming(self._parts)
         self._outgoing = Outgoing(self._parts)
+        self._attachments = Attachments(self._parts)
         self._session = uuid4().hex
         self._lock = threading.Lock()
         self._confirmed: NotesFolderAction | None = None
@@ -86,7 +93,7 @@ class NotesFolder(BackgroundThread):
         self._stopped: str | None = None
         self._fault: str | None = None
         self._seen_at: str | None = None
-        self._files = 0
+        self._troubles, self._trouble = Troubles(), list[str]()
 
     def __exit__(self, *_: object) -> None:
         """Stop, and let another engine have the folder."""
@@ -101,17 +108,19 @@ class NotesFolder(BackgroundThread):
             self._holds = False
 
     def status(self) -> NotesFolderStatus:
-        """Return the state of the folder."""
         with self._lock:
-            look, stopped = self._look, self._stopped
+            look, stopped = self._look, self._stopped or self._fault
             problems = dict(look.problems) if look else {}
             problems |= {path: reason for _, path, reason in self._outgoing.failed.copy().values()}
+            problems |= self._attachments.problems.copy()
             withheld = [each.reason for each in look.withheld] if look else []
             return NotesFolderStatus(
                 path=str(self._root),
                 held=self._holds,
-                files=self._files,
+                files=self._incoming.files,
+                to_read=self._incoming.unread,
                 waiting=max(self._outgoing.waiting, 0),
+                trouble=self._trouble,
                 stopped=stopped,
                 withheld=withheld,
                 conflicts=look.scan.conflicts[:MOST_SHOWN] if look else [],
@@ -147,6 +156,7 @@ class NotesFolder(BackgroundThread):
             self._stopped = reason
         if reason:
             self._is_due = True
+            self._describe_trouble()
             return
         if confirmed == "restore":
             self._forget_missing()
@@ -155,7 +165,10 @@ class NotesFolder(BackgroundThread):
             self._take(is_sure=confirmed == "delete")
         look = self._look or Look(disk.Scan())
         self._is_due = self._outgoing.write(look.named, look.problems) or self._is_due
-        self._fault = None
+        self._attachments.write()
+        with self._lock:
+            self._fault = None
+        self._describe_trouble()
 
     def _take(self, *, is_sure: bool) -> None:
         began = time.monotonic()
@@ -163,17 +176,36 @@ class NotesFolder(BackgroundThread):
             known = tx.note_files.folder()
         mounts = describe_mounts(self._root)
         look = self._incoming.look(f"{FILE}\n{uuid4().hex}", (known.mounts, mounts), is_sure=is_sure)
+        notes = Author(FILE, operation_key=f"{FILE}\n{uuid4().hex}")
+        devices = (known.mounts, mounts)
+        is_done = self._attachments.look(look.scan, devices, notes, is_sure=is_sure, is_new=look.has_taken)
+        look.is_settled = look.is_settled and is_done
+        look.withheld += self._attachments.withheld
         left = [path for each in look.withheld for path in each.paths]
         noted = remembered(known.mounts, mounts, left, look.emptied)
         if noted != known.mounts:
             with self._parts.store.write() as tx:
                 tx.note_files.set_folder(replace(known, mounts=noted))
-        for reason in {each.reason for each in look.withheld} - _reasons(self._look):
-            logger.warning("%s", reason)
+        if {each.reason for each in look.withheld} - _reasons(self._look):
+            logger.warning("kb kept the notes of files that are missing in the notes folder: 'kb notes' says why")
         with self._lock:
-            self._look, self._files, self._seen_at = look, len(look.scan.files), shown(time.time())
+            self._look, self._seen_at = look, shown(time.time())
         self._is_due, self._looked = not look.is_settled, time.monotonic()
         self._due_at = time.monotonic() + min(REST * (time.monotonic() - began), RETRY_SECONDS)
+
+    def _describe_trouble(self) -> None:
+        """Say which files cannot be read or written, or why the folder cannot be used."""
+        if self._stopped or self._fault:
+            with self._parts.store.read() as tx:
+                self._outgoing.waiting = len(tx.note_files.unwritten())
+            faults = Counter({self._stopped or self._fault or "": 0})
+        else:
+            faults = Counter(reason for _, _, reason in self._outgoing.failed.values())
+            scan = self._look.scan if self._look else disk.Scan()
+            faults.update(scan.problems[path] for path in scan.unreadable)
+        trouble = self._troubles.described(faults, self._outgoing.waiting)
+        with self._lock:
+            self._trouble = trouble
 
     def _take_lease(self) -> bool:
         """Return whether this engine holds the folder; others of a shared database may."""
@@ -214,7 +246,12 @@ class NotesFolder(BackgroundThread):
             return True
         with self._parts.store.read() as tx:
             rows = tx.note_files.all()
-        return any(row.state == disk.state_at(self._root / row.path) for row in rows)
+        return any(self._state_at(row.path) == row.state for row in rows)
+
+    def _state_at(self, path: str) -> str | None:
+        with suppress(Linked):
+            return disk.state_at(self._parts.place(path))
+        return None
 
     def _begin(self, known: NotesFolderState, sessions: list[str], *, is_new: bool) -> None:
         """Begin to use the folder: mark it, and forget its files if their records are from another time."""
@@ -223,8 +260,10 @@ class NotesFolder(BackgroundThread):
             logger.warning("the notes folder or the database returned to an earlier state: kb compares all files")
         marker.write(self._root, self._session, known.session)
         with self._parts.store.write() as tx:
-            if is_new or is_outdated:
+            if is_new and known.session not in sessions:
                 tx.note_files.clear()
+            if is_outdated:
+                tx.note_files.distrust()
             mounts = known.mounts if not is_new else ""
             tx.note_files.set_folder(NotesFolderState(str(self._root), self._session, mounts))
         self._clear_parts()
@@ -235,39 +274,35 @@ class NotesFolder(BackgroundThread):
         with self._parts.store.read() as tx:
             rows = {row.document_id: row for row in tx.note_files.all()}
         digests = {row.digest for row in rows.values()}
-        for name in disk.scan(self._root, ()).parts:
-            part = Path(name)
-            try:
-                with open_regular(part) as file:
-                    content = file.read()
-            except FileNotFoundError:  # a pipe or a link, which kb never writes
-                continue
-            is_kept = disk.digest_of(content) in digests or disk.has_twin(part, content)
-            if not content or is_kept or self._is_known(content):
-                part.unlink()
-            else:
-                disk.set_aside(part.with_name("recovered.md"), content, self._parts.today())
-                part.unlink()
+        for part in disk.scan(self._root, ()).parts:
+            with suppress(FileNotFoundError, disk.Changed, ValueError):
+                content, _ = disk.read(part, 2 * self._parts.most_bytes)
+                is_kept = disk.digest_of(content) in digests or disk.has_twin(part, content)
+                if content and not is_kept and not self._is_known(part.name, content, rows):
+                    disk.set_aside(part.beside("recovered.md"), content, self._parts.today())
+                disk.discard(part)
 
-    def _is_known(self, content: bytes) -> bool:
-        """Return whether a note, or its file, contains the text of a file."""
+    def _is_known(self, name: str, content: bytes, rows: Mapping[int, NoteFile]) -> bool:
+        """Return whether a note, or its file, contains the text of a hidden file."""
         text = content.decode("utf-8-sig", errors="replace")
         named = claim(text)
-        if named is None:
+        note = disk.note_in(name) or (named.document_id if named else None)
+        if note is None:
             return False
         with self._parts.store.read() as tx:
-            present = text_of(tx, named.document_id)
-            row = next((row for row in tx.note_files.all() if row.document_id == named.document_id), None)
-            base = base_of(tx, row)
-        known = [present, *([base.text] if base else [])]
-        return any(parsed(text, own_fields(each)).text == each for each in known)
+            present, base = text_of(tx, note), base_of(tx, rows.get(note))
+        is_base = base is not None and parsed(text, base.own).text == base.text
+        return is_base or parsed(text, fields_beside(present)).text == present
 
     def _forget_missing(self) -> None:
         """Forget files that are missing, so that they are written again."""
         with self._parts.store.write() as tx:
             for row in tx.note_files.all():
-                if disk.state_at(self._parts.place(row.path)) is None:
+                if self._state_at(row.path) is None:
                     tx.note_files.remove(row.document_id)
+            for row in tx.note_files.attachments():
+                if self._state_at(row.path) is None:
+                    tx.note_files.put(unwritten(row), b"")
 
     def _check(self) -> None:
         if self._stopping.is_set():
@@ -279,14 +314,19 @@ class NotesFolder(BackgroundThread):
                 asyncio.run(self._follow())
             except Stopped:
                 return
-            except Exception as error:
-                reason = f"{type(error).__name__}: {error}"
-                if reason != self._fault:  # once: a traceback every few seconds would fill the disk
-                    logger.exception("the notes folder %s could not be kept in step; kb will retry", self._root)
-                self._fault = reason
-                with self._lock:
-                    self._stopped = f"{reason}. The log has more."
+            except Exception as error:  # noqa: BLE001 - the next step may succeed
+                self._note_fault(error)
             self._stopping.wait(RETRY_SECONDS)
+
+    def _note_fault(self, error: Exception) -> None:
+        """Show why the last step failed, and log it once, with the end of its traceback."""
+        fault = FAULT.format(self._root, f"{type(error).__name__}: {str(error)[:MOST_OF_ERROR]}")
+        if fault != self._fault:
+            lines = "".join(traceback.format_tb(error.__traceback__, -MOST_FRAMES))
+            logger.error("the notes folder could not be kept in step; kb will retry: %r\n%s", error, lines)
+        with self._lock:
+            self._fault = fault
+        self._describe_trouble()
 
     async def _follow(self) -> None:
         """Look at every change and at every tick, until the folder is gone."""

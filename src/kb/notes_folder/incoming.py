@@ -1,10 +1,8 @@
 """From the folder to the notes: files that were edited, added, renamed or deleted."""
 
-from __future__ import annotations
-
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -13,26 +11,26 @@ from typing import Final
 from pydantic import ValidationError
 
 from kb.api.errors import Changed, KbError, NotFound, Occupied, Stopped
-from kb.api.fields import NOTE
-from kb.api.limits import note_limit
+from kb.api.limit_errors import note_limit
 from kb.api.note_models import NoteRequest
 from kb.api.stream_safe import composed
 from kb.documents.delete import delete
-from kb.documents.edit import Edit
-from kb.documents.new_note import NoteIntake
-from kb.documents.note_change import NO_EDIT, NoteChange
-from kb.documents.restore import restore
-from kb.documents.update import update_note
+from kb.documents.note_edit import NO_EDIT, NO_TITLE, Edit, NoteChange
+from kb.documents.restore_document import restore
+from kb.documents.write_new_note import NoteIntake
+from kb.documents.write_updated_note import update_note
 from kb.folders.deletions import FEW, SHARE, Judge, Withheld
 from kb.folders.disk_view import DiskView
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.draft import first_line
 from kb.notes_folder import disk
-from kb.notes_folder.claims import Claims, Sighting
-from kb.notes_folder.file_text import Claim, FileContent, claim, own_fields, parsed, without_claim
+from kb.notes_folder.claims import LIKE, Claims, Sighting, likeness
+from kb.notes_folder.disk import FoundFile
+from kb.notes_folder.file_text import Claim, FileContent, claim, fields_beside, parsed, rendered
+from kb.notes_folder.lost_notes import LostNotes
 from kb.notes_folder.merge import merged
-from kb.notes_folder.parts import FILE, FolderParts, base_of, text_of, version_of
-from kb.notes_folder.paths import path_from
+from kb.notes_folder.parts import FILE, FolderParts, base_of, note_of, text_of, version_of
+from kb.notes_folder.paths import is_name_of, path_from
 from kb.store.protocol import Transaction
 from kb.store.rows import Author, Document, NoteFile
 
@@ -66,6 +64,7 @@ class Look:
         is_settled: whether nothing is left to do.
         emptied: folders that are suddenly empty.
         named: the notes that incomplete files name: these files may be theirs.
+        has_taken: whether a file has changed.
     """
 
     scan: disk.Scan
@@ -74,6 +73,7 @@ class Look:
     is_settled: bool = True
     emptied: list[str] = field(default_factory=list)
     named: set[int] = field(default_factory=set)
+    has_taken: bool = False
 
 
 @dataclass
@@ -87,6 +87,10 @@ class Incoming:
 
     parts: FolderParts
     now: Callable[[], float] = time.monotonic
+    files: int = 0
+    """The number of files in the folder."""
+    unread: int = 0
+    """The number of new and changed files that kb has not taken yet."""
     _seen: dict[str, str] = field(default_factory=dict)
     """The state of each changed file at the last look; it is complete if the next look finds the same."""
     _refused: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -99,6 +103,8 @@ class Incoming:
     """When notes were deleted lately: files may disappear one after another."""
     _attempts: int = 0
     """Distinguishes a file from one that was added before and whose note was deleted at once."""
+    _claimed: dict[str, tuple[str, int | None]] = field(default_factory=dict)
+    """The state of each file that waits, and the note that it names."""
     _rows: dict[int, NoteFile] = field(default_factory=dict)
     _author: Author = field(default_factory=lambda: Author(FILE))
 
@@ -113,18 +119,21 @@ class Incoming:
             self._rows = {row.document_id: row for row in tx.note_files.all()}
         look = Look(disk.scan(self.parts.root, {row.path for row in self._rows.values()}))
         look.problems |= look.scan.problems
+        self.files = len(look.scan.files)
         self.parts.found.clear()
-        self.parts.found.update({path: file.disk_path for path, file in look.scan.files.items()})
+        self.parts.found.update({path: file.place for path, file in look.scan.files.items()})
         sightings, unsettled = self._sightings(look)
-        look.named = set(self._named(look.scan.files[path].disk_path for path in unsettled))
+        look.named = self._named({path: look.scan.files[path] for path in unsettled})
         sightings = self._certain(sightings, unsettled, look.named)
         claims = self._claims(look, sightings, unsettled)
-        look.is_settled = not unsettled
+        look.is_settled, look.has_taken = not unsettled, bool(sightings)
+        self.unread = len(unsettled) + len(sightings)
         missing = [row for row in self._rows.values() if row.document_id not in claims.owned]
         self._follow_moves(claims)
         for sighting in sightings:
             self.parts.checkpoint()
             self._take(sighting, claims.owners.get(sighting.path), look)
+            self.unread -= 1
         if not unsettled:  # a missing file may have become an incomplete one
             self._miss(missing, look, mounts, is_sure=is_sure)
         return look
@@ -141,7 +150,7 @@ class Incoming:
         sightings = list[Sighting]()
         for path in complete[:AT_ONCE]:
             try:
-                sightings.append(self._sighting(path, changed[path].disk_path))
+                sightings.append(self._sighting(path, changed[path].place))
             except (disk.Changed, FileNotFoundError):
                 unsettled.add(path)
             except (OSError, ValueError) as error:
@@ -154,43 +163,62 @@ class Incoming:
         While files exchange their names, one of them may be complete before the other.
         """
         by_path = {row.path: row.document_id for row in self._rows.values()}
-        others = {by_path[path] for path in unsettled if path in by_path}
+        by_inode = {disk.inode_of(row.state): row.document_id for row in self._rows.values()}
+        others = {by_path[path] for path in unsettled if path in by_path} | named
         certain = list[Sighting]()
         for sighting in sightings:
             own = by_path.get(sighting.path)
             claimed = sighting.claim.document_id if sighting.claim else None
-            if own in named or (claimed != own and claimed in others | named):
+            meant = {claimed, by_inode.get(disk.inode_of(sighting.state))} - {own}
+            if own in named or meant & others:
                 unsettled.add(sighting.path)
             else:
                 certain.append(sighting)
         return certain
 
-    def _named(self, disk_paths: Iterable[str]) -> Iterator[int]:
-        for path in disk_paths:
-            with suppress(OSError, ValueError, disk.Changed):
-                content, _ = disk.read(path, self.parts.most_bytes)
-                if named := claim(content.decode("utf-8-sig", errors="replace")):
-                    yield named.document_id
+    def _named(self, files: Mapping[str, FoundFile]) -> set[int]:
+        """Return the notes that incomplete files may belong to: by the id in them, or by their inode."""
+        known = {path: seen for path, seen in self._claimed.items() if path in files and files[path].state == seen[0]}
+        others = {path: (file.state, self._id_in(file)) for path, file in files.items() if path not in known}
+        self._claimed = known | others
+        inodes = {disk.inode_of(file.state) for file in files.values()}
+        moved = {id_ for id_, row in self._rows.items() if row.path not in files and disk.inode_of(row.state) in inodes}
+        return moved | {id_ for _, id_ in self._claimed.values() if id_ is not None}
 
-    def _sighting(self, path: str, disk_path: str) -> Sighting:
-        content, state = disk.read(disk_path, self.parts.most_bytes)
+    def _id_in(self, file: FoundFile) -> int | None:
+        with suppress(OSError, ValueError, disk.Changed):
+            content, _ = disk.read(file.place, self.parts.most_bytes)
+            if named := claim(content.decode("utf-8-sig", errors="replace")):
+                return named.document_id
+        return None
+
+    def _sighting(self, path: str, place: disk.Place) -> Sighting:
+        content, state = disk.read(place, self.parts.most_bytes)
         text = content.decode("utf-8-sig")
         return Sighting(path, state, disk.digest_of(content), text, claim(text))
 
     def _claims(self, look: Look, sightings: list[Sighting], unsettled: set[str]) -> Claims:
         with self.parts.store.read() as tx:
 
-            def is_note(named: Claim) -> bool:
-                document = _note(tx, named.document_id)
-                is_known = named.created is None and named.document_id in self._rows
-                return document is not None and (is_known or document.created_at == named.created)
+            def is_note(sighting: Sighting) -> bool:
+                named = sighting.claim or Claim(0, None)
+                document, row = note_of(tx, named.document_id), self._rows.get(named.document_id)
+                base = base_of(tx, row)
+                if document is None or (base and "kb" not in base.own):
+                    return False
+                if named.created:
+                    return document.created_at == named.created
+                text = text_of(tx, named.document_id)
+                return row is not None or likeness(text, parsed(sighting.text, fields_beside(text)).text) > LIKE
 
-            def at_path(path: str) -> int | None:
-                document = tx.documents.at_path(path)
-                return document.id if document and document.doc_type == NOTE else None
+            def likeness_to(document_id: int, written: str) -> float:
+                base = base_of(tx, self._rows[document_id]) or FileContent(text_of(tx, document_id), fields=None)
+                return likeness(base.text, parsed(written, base.own).text)
 
-            purged = {id_ for id_ in tx.note_files.gone() if _note(tx, id_) is None}
-            claims = Claims([row for id_, row in self._rows.items() if id_ not in purged], is_note, at_path)
+            purged = {id_ for id_ in tx.note_files.gone() if note_of(tx, id_) is None}
+            present = {id_ for id_, row in self._rows.items() if row.path in look.scan.files}
+            rows = [row for id_, row in self._rows.items() if id_ not in purged]
+            claims = Claims(rows, is_note, likeness_to, LostNotes(tx, present).search)
             looked_at = {sighting.path for sighting in sightings}
             claims.keep(path for path in (*look.scan.files, *look.scan.unreadable) if path not in looked_at)
             claims.assign(sightings)
@@ -264,23 +292,23 @@ class Incoming:
             self._attempts += document_id is not None
             return
         with self.parts.store.read() as tx:
-            if _note(tx, document_id) is None:
+            if note_of(tx, document_id) is None:
                 raise ValueError(f"Document {document_id} has the same content.")
         if document_id in self._rows:
             raise ValueError(f"Its text is the text of note {document_id}, which has a file of its own.")
-        self._record(sighting, document_id, FileContent(new.text))
+        self._record(sighting, document_id, new)
 
     def _new_note(self, sighting: Sighting) -> FileContent:
-        """Return the note for a new file, which may be a copy of another note's file."""
-        if sighting.claim is None:
+        """Return the note for a new file, which may be a copy of a file that has kb's fields."""
+        named = sighting.claim
+        if named is None:
             return FileContent(sighting.text)
         with self.parts.store.read() as tx:
-            original = _note(tx, sighting.claim.document_id)
-            base = base_of(tx, self._rows.get(sighting.claim.document_id))
-            if (original is None and base is None) or (original and original.created_at != sighting.claim.created):
-                return FileContent(without_claim(sighting.text))
-            base = base or FileContent(text_of(tx, sighting.claim.document_id))
-        copy = parsed(sighting.text, own_fields(base.text))
+            original, base = note_of(tx, named.document_id), base_of(tx, self._rows.get(named.document_id))
+            text = base.text if base else text_of(tx, named.document_id)
+        if original is None or original.created_at != named.created or (base and "kb" not in base.own):
+            return FileContent(sighting.text)
+        copy = parsed(sighting.text, base.own if base else fields_beside(text))
         return replace(copy, title=None if copy.title == first_line(copy.text) else copy.title)
 
     def _update(self, sighting: Sighting, document_id: int, look: Look) -> None:
@@ -290,17 +318,23 @@ class Incoming:
             is_binned = tx.history.binned(document_id) is not None
         if is_binned:
             restore(self.parts.audited, document_id, self._author)
+            self._deleted = self._deleted[:-1]  # its file is back
+        if row is None:
+            self._place_note(document_id, sighting.path)
         with self.parts.store.read() as tx:
             note, base = tx.documents.get(document_id), base_of(tx, row)
             if note is None:
                 raise NotFound(f"Note {document_id} does not exist.")
             present = text_of(tx, document_id)
-        base = base or (FileContent(present) if is_binned else None)
-        file = parsed(sighting.text, own_fields((base or FileContent(present)).text))
+        file = parsed(sighting.text, base.own if base else fields_beside(present))
+        if is_binned and base is None:
+            base = rendered(note, present)[1]
         if not file.text.strip():
             raise ValueError(EMPTY)
         self._check(file.text)
-        text = merged(base.text, present, file.text) if base else present if file.text == present else None
+        text = present if file.text == present else None
+        if base:
+            text = merged(base.text, present, file.text, self.parts.checkpoint)
         if text is None:
             aside = disk.set_aside(self.parts.place(sighting.path), sighting.text.encode(), self.parts.today())
             name = composed(str(PurePosixPath(sighting.path).with_name(aside.name)))
@@ -317,6 +351,14 @@ class Incoming:
                 author=self._author,
             )
         self._record(sighting, document_id, file)
+
+    def _place_note(self, document_id: int, path: str) -> None:
+        """Give a note whose file was unknown the path of its file, unless that is the file's name anyway."""
+        with self.parts.audited.write() as tx:
+            note = tx.documents.get(document_id)
+            if note and not is_name_of(note, path) and _is_free(tx, path, {}):
+                tx.history.keep(document_id, replace(self._author, why="its file was renamed"))
+                tx.documents.move(document_id, path)
 
     def _check(self, text: str) -> None:
         if len(text) > self.parts.most_characters:
@@ -337,7 +379,7 @@ class Incoming:
     def _refuse(self, look: Look, path: str, state: str, reason: str) -> None:
         self._refused[path] = state, reason
         look.problems[path] = reason
-        logger.warning("skipped in the notes folder: %r: %s", path, reason)
+        logger.warning("a file is skipped in the notes folder, see 'kb notes': %s", reason)
 
     def _miss(self, missing: list[NoteFile], look: Look, mounts: tuple[str, str], *, is_sure: bool) -> None:
         """Delete the notes of missing files, unless that looks like an accident."""
@@ -407,14 +449,6 @@ class Incoming:
         self._deleted.append(self.now())
 
 
-def _note(tx: Transaction, document_id: int) -> Document | None:
-    """Return a note, which may be in the bin."""
-    document = tx.documents.get(document_id)
-    if document is None and (binned := tx.history.binned(document_id)):
-        document = binned.document
-    return document if document and document.doc_type == NOTE else None
-
-
 def _behind_links(paths: Iterable[str], links: Collection[str]) -> list[Withheld]:
     """Withhold the notes of files whose place, or the place of a folder of theirs, a link has taken."""
     behind: dict[str, list[str]] = {}
@@ -437,19 +471,28 @@ def _is_free(tx: Transaction, path: str, moves: Mapping[int, str]) -> bool:
 
 
 def _change(note: Document, present: str, text: str, base: FileContent | None, file: FileContent) -> NoteChange | None:
-    """Return the change of a note that its file asks for; None if it asks for none."""
-    has_new_title = base is not None and file.title not in (None, base.title, note.title)
+    """Return the change of a note that its file asks for; None if it asks for none.
+
+    A title or tags that kb wrote to the file, and that somebody removed there, are removed from the note.
+    """
     before, after = set((base.tags if base else None) or ()), set(file.tags or ())
     shows_tags = base is not None and file.tags is not None
     change = NoteChange(
         NO_EDIT if text == present else Edit(text=text),
-        file.title if has_new_title else None,
+        _new_title(note, base, file) if base else None,
         sorted(after - before) if shows_tags else (),
         sorted(before - after) if shows_tags else (),
         (note.content_hash,),
         inline_tags=True,
     )
     return change if change != NoteChange(if_match=change.if_match, inline_tags=True) else None
+
+
+def _new_title(note: Document, base: FileContent, file: FileContent) -> str | None:
+    """Return the new title of a note; empty if it comes from the text again, None if it stays."""
+    if "title" in base.own and base.title and not file.title:
+        return NO_TITLE
+    return file.title if file.title not in (None, base.title, note.title) else None
 
 
 def _reason(error: Exception) -> str:

@@ -1,20 +1,19 @@
 """The mark in the notes folder, from which kb knows it again: a folder without its disk is empty, and so has none.
 
 It names the last sessions of the engine that used the folder. If the database names another one, either of them has
-returned to an earlier state, as after a restore; then kb trusts none of its records about the files.
+returned to an earlier state, as after a restore; then kb trusts none of its records about the files. The mark is in a
+folder that Git ignores; once it was a file.
 """
-
-from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from kb.filesystem import open_regular, sync_descriptor
+from kb.open_folder import Linked, OpenFolder, opened
 
 NAME: Final = ".kb-folder"
-LONGEST: Final = 4096
-"""The number of bytes of a mark that are read."""
+MARK: Final = "mark"
+MOST_BYTES: Final = 10_000
 
 
 def sessions(root: Path) -> list[str] | None:
@@ -24,10 +23,13 @@ def sessions(root: Path) -> list[str] | None:
         OSError: the mark cannot be read.
     """
     try:
-        with open_regular(root / NAME) as file:
-            return file.read(LONGEST).decode(errors="replace").split()
-    except FileNotFoundError:
+        with opened(root, [NAME]) as folder:
+            return _read(folder, MARK)
+    except (FileNotFoundError, Linked):
         return None
+    except NotADirectoryError:
+        with OpenFolder.of(root) as folder:
+            return _read(folder, NAME)
 
 
 def write(root: Path, *named: str) -> None:
@@ -36,13 +38,26 @@ def write(root: Path, *named: str) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    content = "\n".join(filter(None, named)) + "\n"
-    part = root / f"{NAME}.{uuid4().hex}.part"  # nobody can put a link there
+    with OpenFolder.of(root) as folder:
+        if folder.is_other_than_folder(NAME):
+            folder.remove(NAME)
+        with folder.inside(NAME, make=True) as own:
+            _put(own, MARK, "\n".join(filter(None, named)) + "\n")
+            if not own.has(".gitignore"):
+                _put(own, ".gitignore", "*\n")
+        folder.sync()
+
+
+def _read(folder: OpenFolder, name: str) -> list[str] | None:
     try:
-        with part.open("x", encoding="utf-8") as file:
-            file.write(content)
-            file.flush()
-            sync_descriptor(file.fileno())
-        part.replace(root / NAME)
-    finally:
-        part.unlink(missing_ok=True)
+        with folder.open_file(name) as file:
+            return file.read(MOST_BYTES).decode(errors="replace").split()
+    except FileNotFoundError:
+        return None
+
+
+def _put(folder: OpenFolder, name: str, text: str) -> None:
+    part = f"{name}-{uuid4().hex}"
+    folder.create(part, text.encode())
+    folder.rename(part, name)
+    folder.sync()

@@ -1,22 +1,22 @@
-"""A three-way merge of texts by lines, with the rules of diff3: changes that touch each other conflict."""
+"""A three-way merge of texts by lines, with the rules of diff3: changes that touch each other conflict.
+
+The differences of two texts are found with the algorithm of E. Myers, "An O(ND) Difference Algorithm and Its
+Variations" (1986): its time grows with the lines times the changes, so a limit of both is a limit of the time.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 MOST_LINES: Final = 20_000
-"""Longer texts are not merged: finding their common lines may take minutes."""
+MOST_CHANGES: Final = 1_000
+"""Texts with more lines, or with more added and removed lines on one side, are not merged."""
 
-MOST_PAIRS: Final = 5_000_000
-"""Texts that repeat lines, such as empty ones, more often are not merged: each pair of equal lines takes time."""
-
-
-MOST_STEPS: Final = 20_000_000
-"""Texts are not merged if their changed lines times their pairs or lines are more: the time grows with that."""
+MOST_STEPS: Final = 4_000_000
+"""Texts that take more comparisons of lines, as texts that repeat their lines, are not merged."""
 
 
 class Change(NamedTuple):
@@ -27,19 +27,27 @@ class Change(NamedTuple):
     lines: Sequence[str]
 
 
-def merged(base: str, mine: str, theirs: str) -> str | None:
-    """Return a text with the changes of both sides; None if they conflict."""
+class TooManyChanges(Exception):
+    """To find the changes would take too long."""
+
+
+def merged(base: str, mine: str, theirs: str, checkpoint: Callable[[], None] = lambda: None) -> str | None:
+    """Return a text with the changes of both sides; None if they conflict, or are too many.
+
+    `checkpoint` is called regularly and may stop the work by raising an error.
+    """
     if theirs in (base, mine):
         return mine
     if mine == base:
         return theirs
     lines = base.splitlines(keepends=True)
-    if max(len(lines), mine.count("\n"), theirs.count("\n")) > MOST_LINES:
+    sides = [text.splitlines(keepends=True) for text in (mine, theirs)]
+    if max(map(len, [lines, *sides])) > MOST_LINES:
         return None
-    sides = [_Difference.between(lines, text.splitlines(keepends=True)) for text in (mine, theirs)]
-    if any(side.pairs > MOST_PAIRS or side.steps > MOST_STEPS for side in sides):
+    try:
+        changes = sorted({change for side in sides for change in _changes(lines, side, checkpoint)})
+    except TooManyChanges:
         return None
-    changes = sorted({change for side in sides for change in side.changes()})
     if any(later.start <= earlier.end for earlier, later in pairwise(changes)):
         return None
     result, at = list[str](), 0
@@ -49,35 +57,65 @@ def merged(base: str, mine: str, theirs: str) -> str | None:
     return "".join([*result, *lines[at:]])
 
 
-class _Difference(NamedTuple):
-    """The lines of two texts from the first difference to the last; `start` is the number of lines before them."""
+def _changes(base: list[str], lines: list[str], checkpoint: Callable[[], None]) -> Iterator[Change]:
+    """Yield the changes that make some lines of others, in order.
 
-    start: int
-    before: list[str]
-    after: list[str]
+    Raises:
+        TooManyChanges: they exceed a limit.
+    """
+    most = min(len(base), len(lines))
+    start = next((at for at in range(most) if base[at] != lines[at]), most)
+    behind = next((at for at in range(most - start) if base[-1 - at] != lines[-1 - at]), most - start)
+    before, after = base[start : len(base) - behind], lines[start : len(lines) - behind]
+    x = y = 0
+    for to_x, to_y in [*_common(before, after, checkpoint), (len(before), len(after))]:
+        if (x, y) != (to_x, to_y):
+            yield Change(start + x, start + to_x, tuple(after[y:to_y]))
+        x, y = to_x + 1, to_y + 1
 
-    @classmethod
-    def between(cls, base: list[str], lines: list[str]) -> _Difference:
-        most = min(len(base), len(lines))
-        start = next((at for at in range(most) if base[at] != lines[at]), most)
-        behind = next((at for at in range(most - start) if base[-1 - at] != lines[-1 - at]), most - start)
-        return cls(start, base[start : len(base) - behind], lines[start : len(lines) - behind])
 
-    @property
-    def pairs(self) -> int:
-        """The number of pairs of equal lines."""
-        before, after = Counter(self.before), Counter(self.after)
-        return sum(count * after[line] for line, count in before.items())
+def _common(before: list[str], after: list[str], checkpoint: Callable[[], None]) -> list[tuple[int, int]]:
+    """Return the positions of lines that two texts have in common, as many as possible, in order."""
+    rounds = _rounds(before, after, checkpoint)
+    x, y, common = len(before), len(after), list[tuple[int, int]]()
+    for number in range(len(rounds) - 1, -1, -1):
+        diagonal = x - y
+        is_added, from_x = _step(rounds[number - 1], number, diagonal) if number else (False, -1)
+        while x > (from_x if is_added else from_x + 1):
+            x, y = x - 1, y - 1
+            common.append((x, y))
+        x, y = from_x, from_x - (diagonal + 1 if is_added else diagonal - 1)
+    return common[::-1]
 
-    @property
-    def steps(self) -> int:
-        """The number of changed lines, times the pairs of equal lines or all lines."""
-        before, after = Counter(self.before), Counter(self.after)
-        changed = (before - after).total() + (after - before).total()
-        return changed * max(self.pairs, len(self.before), len(self.after))
 
-    def changes(self) -> Iterator[Change]:
-        matcher = SequenceMatcher(None, self.before, self.after, autojunk=False)
-        for kind, start, end, first, last in matcher.get_opcodes():
-            if kind != "equal":
-                yield Change(self.start + start, self.start + end, tuple(self.after[first:last]))
+def _rounds(before: list[str], after: list[str], checkpoint: Callable[[], None]) -> list[array[int]]:
+    """Return how far each diagonal leads with 0, 1, ... added and removed lines, until one leads to the end.
+
+    A diagonal is the position in one text less the position in the other. In round `d`, they are -d, 2 - d, ..., d.
+    """
+    rounds: list[array[int]] = []
+    steps = 0
+    for number in range(min(len(before) + len(after), MOST_CHANGES) + 1):
+        checkpoint()
+        reached = array("l")
+        for diagonal in range(-number, number + 1, 2):
+            is_added, x = _step(rounds[-1], number, diagonal) if number else (True, 0)
+            start = x = x if is_added else x + 1
+            y = x - diagonal
+            while x < len(before) and y < len(after) and before[x] == after[y]:
+                x, y = x + 1, y + 1
+            steps += 1 + x - start
+            reached.append(x)
+            if x >= len(before) and y >= len(after):
+                return [*rounds, reached]
+        if steps > MOST_STEPS:
+            break
+        rounds.append(reached)
+    raise TooManyChanges
+
+
+def _step(last: array[int], number: int, diagonal: int) -> tuple[bool, int]:
+    """Return whether a line is added, not removed, to reach a diagonal in a round, and the position before that."""
+    at = (diagonal + number) // 2  # of the diagonal above, in the last round
+    is_added = at == 0 or (at < number and last[at - 1] < last[at])
+    return is_added, last[at] if is_added else last[at - 1]

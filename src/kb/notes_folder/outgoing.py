@@ -4,23 +4,20 @@ The notes whose version differs from the version of their file wait to be writte
 write one twice.
 """
 
-from __future__ import annotations
-
-import errno
 import logging
-import os
+import stat
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from kb.api.errors import DiskFull
-from kb.filesystem import sync
 from kb.notes_folder import disk
-from kb.notes_folder.file_text import FileContent, is_same_file, own_fields, parsed, rendered
-from kb.notes_folder.parts import FolderParts, text_of
-from kb.notes_folder.paths import file_path, folded, is_conflict
+from kb.notes_folder.file_text import FileContent, rendered
+from kb.notes_folder.parts import FolderParts, base_of, text_of
+from kb.notes_folder.paths import file_path, folded, is_conflict, path_of
+from kb.open_folder import Linked
 from kb.store.rows import Document, NoteFile
 
 logger = logging.getLogger(__name__)
@@ -31,19 +28,22 @@ BATCH: Final = 100
 QUIET_SECONDS: Final = 2.0
 """kb does not write to a file that somebody else changed less than this time ago: they may still be typing."""
 
+MOST_OWN: Final = 1000
+
 RETRY_SECONDS: Final = 30.0
 """The pause after a file could not be written."""
 
-LINKED: Final = "A folder in its path is a link, and kb does not follow links."
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 class Waiting(NamedTuple):
-    """A note to write: its version, the note, its text, and its file if it has one."""
+    """A note to write: its version, the note, its text, and its file and what that shows, if it has one."""
 
     version: int
     note: Document
     text: str
     file: NoteFile | None
+    base: FileContent | None
 
 
 class Written(NamedTuple):
@@ -74,6 +74,8 @@ class Outgoing:
     _taken: set[str] = field(default_factory=set)
     _named: Collection[int] = ()
     _skipped: Collection[str] = ()
+    _own: set[str] = field(default_factory=set)
+    """The states of files that this engine wrote: nobody else is typing in them."""
 
     def write(self, named: Collection[int] = (), skipped: Collection[str] = ()) -> bool:
         """Write changed notes; return whether a file on the disk must be looked at first.
@@ -90,6 +92,7 @@ class Outgoing:
         left = {*gone, *(document_id for document_id, _ in unwritten)}
         self.failed = {document_id: known for document_id, known in self.failed.items() if document_id in left}
         self._taken = {folded(row.path) for row in self._rows.values()}
+        self._own = self._own if len(self._own) < MOST_OWN else set()
         must_look = self._remove(gone)
         due = [pair for pair in unwritten if self.failed.get(pair[0], (0.0,))[0] <= self.now()]
         self.waiting = len(unwritten)
@@ -122,7 +125,11 @@ class Outgoing:
             wanted = dict(pairs)
             versions = {id_: version for id_, version in tx.note_files.unwritten() if id_ in wanted}
             notes = {id_: note for id_ in versions if (note := tx.documents.get(id_))}
-            return [Waiting(versions[id_], note, text_of(tx, id_), self._rows.get(id_)) for id_, note in notes.items()]
+            files = {id_: self._rows.get(id_) for id_ in notes}
+            return [
+                Waiting(versions[id_], note, text_of(tx, id_), files[id_], base_of(tx, files[id_]))
+                for id_, note in notes.items()
+            ]
 
     def _write(self, each: Waiting) -> Written | None:
         """Write a file unless it says the same already; return its row.
@@ -131,71 +138,71 @@ class Outgoing:
             Changed: somebody else changed the file.
             OSError: it cannot be written.
         """
-        text, file = rendered(each.note, each.text), each.file
+        file = each.file
         if file is None:
-            return self._create(each, text)
+            return self._create(each)
         if file.source_path != each.note.source_path:
             file = self._moved(file, each.note)
-        place = self._place(file.path)
+        place = self.parts.place(file.path)
         if file.state != disk.state_at(place):
             raise disk.Changed
         content, _ = disk.read(place, self.parts.most_bytes * 2)
         if disk.digest_of(content) != file.digest:
             raise disk.Changed
-        if is_same_file(_decoded(content), text, own_fields(each.text)):
-            return None if file is each.file else Written(_with_version(file, each.version), _base(each, text))
-        if file.version < 0 and 0 <= self.clock() - place.stat().st_mtime < QUIET_SECONDS:
+        text, base = self._rendered(each, content)
+        if text == content:
+            return None if file is each.file else Written(_with_version(file, each.version), base)
+        if file.state not in self._own and 0 <= self.clock() - disk.modified(file.state) < QUIET_SECONDS:
             raise disk.Changed
-        state = disk.replace(place, text.encode(), file.digest)
-        return Written(self._row(each, file.path, state, text), _base(each, text))
+        return Written(self._row(each, file.path, disk.replace(place, text, file.digest, each.note.id), text), base)
 
-    def _create(self, each: Waiting, text: str) -> Written:
+    def _rendered(self, each: Waiting, content: bytes) -> tuple[bytes, FileContent]:
+        """Return the bytes of a note's file, which have a byte order mark if they had one, and their content."""
+        mark = BYTE_ORDER_MARK if content.startswith(BYTE_ORDER_MARK) else b""
+        written = content.decode("utf-8-sig", errors="replace")
+        file = each.base or FileContent(each.text, fields=None)
+        text, base = rendered(each.note, each.text, file=file, written=written, with_id=self.parts.with_ids)
+        return mark + text.encode(), base
+
+    def _create(self, each: Waiting) -> Written:
         if each.note.id in self._named:
             raise disk.Changed
-        path = file_path(each.note, self._taken)
-        place = self._place(path)
-        if self._may_be_note(place) and path not in self._skipped:  # a new file, which may belong to this note
-            raise disk.Changed
-        if os.path.lexists(place):
-            path = file_path(each.note, _All())
-        if any(folder.is_file() for folder in place.parents):
-            path = PurePosixPath(file_path(each.note, _All())).name
-        place = self._place(path)
-        state = disk.create(place, text.encode())
+        note = each.note
+        if disk.is_below_file(self.parts.place(path_of(note))):
+            note = replace(note, source_path=PurePosixPath(path_of(note)).name)
+        path = file_path(note, self._is_taken)
+        text, base = rendered(each.note, each.text, with_id=self.parts.with_ids)
+        state = disk.create(self.parts.place(path), text.encode(), each.note.id)
         self._taken.add(folded(path))
-        return Written(self._row(each, path, state, text), _base(each, text))
+        return Written(self._row(each, path, state, text.encode()), base)
+
+    def _is_taken(self, path: str) -> bool:
+        """Return whether something has a path.
+
+        Raises:
+            Changed: it is a new file, which may belong to the note.
+        """
+        if folded(path) in self._taken:
+            return True
+        status = disk.status_at(self.parts.place(path))
+        if status and stat.S_ISREG(status.st_mode) and not is_conflict(path) and path not in self._skipped:
+            raise disk.Changed
+        return status is not None
 
     def _moved(self, file: NoteFile, note: Document) -> NoteFile:
         """Move a file to the new place of its note; return its row."""
-        path = file_path(note, self._taken - {folded(file.path)})
+        path = file_path(note, lambda path: folded(path) != folded(file.path) and self._is_taken(path))
         if path != file.path:
-            place, target = self._place(file.path), self._place(path)
+            place, target = self.parts.place(file.path), self.parts.place(path)
             if file.state != disk.state_at(place):
                 raise disk.Changed
             disk.move(place, target)
-            disk.prune(place.parent, self.parts.root)
             self._taken = self._taken - {folded(file.path)} | {folded(path)}
         state = disk.state_at(self.parts.place(path)) or ""
         moved = NoteFile(file.document_id, path, note.source_path, file.version, state, file.digest)
         with self.parts.store.write() as tx:
             tx.note_files.put(moved, tx.note_files.base(file.document_id) or FileContent("").packed())
         return moved
-
-    def _place(self, path: str) -> Path:
-        """Return the absolute path of a file of the notes folder.
-
-        Raises:
-            OSError: a folder in its path is a link.
-        """
-        place = self.parts.place(path)
-        if self.parts.is_behind_link(place):
-            raise OSError(errno.ELOOP, LINKED)
-        return place
-
-    @staticmethod
-    def _may_be_note(place: Path) -> bool:
-        """Return whether the next look takes this path for a note."""
-        return place.is_file() and not place.is_symlink() and not is_conflict(place.name)
 
     def _remove(self, gone: list[int]) -> bool:
         """Remove the files of deleted notes; return whether a file must be looked at first."""
@@ -209,9 +216,9 @@ class Outgoing:
                 state = disk.state_at(place)
                 if state not in (None, row.state):
                     raise disk.Changed
-                if not self.parts.is_behind_link(place):
-                    disk.remove(place, row.digest)
-                    disk.prune(place.parent, self.parts.root)
+                disk.remove(place, row.digest)
+            except Linked:
+                pass  # its file is out of reach
             except disk.Changed:
                 must_look = True
                 continue
@@ -229,8 +236,8 @@ class Outgoing:
     def _record(self, written: list[Written], settled: list[tuple[int, int]]) -> None:
         if not written and not settled:
             return
-        for folder in {self.parts.place(file.path).parent for file, _ in written}:
-            sync(folder)
+        places = [self.parts.place(file.path) for file, _ in written]
+        disk.sync({place.path.parent: place for place in places}.values())
         with self.parts.store.write() as tx:
             for file, base in written:
                 tx.note_files.put(file, base.packed())
@@ -238,8 +245,9 @@ class Outgoing:
                 tx.note_files.settle(document_id, version)
         self.waiting -= len(written) + len(settled)
 
-    def _row(self, each: Waiting, path: str, state: str, text: str) -> NoteFile:
-        digest = disk.digest_of(text.encode())
+    def _row(self, each: Waiting, path: str, state: str, content: bytes) -> NoteFile:
+        self._own.add(state)
+        digest = disk.digest_of(content)
         return NoteFile(each.note.id, path, each.note.source_path, each.version, state, digest)
 
     def _fail(self, each: Waiting, error: OSError | ValueError) -> None:
@@ -250,21 +258,5 @@ class Outgoing:
         self.failed[each.note.id] = self.now() + RETRY_SECONDS, path, reason
 
 
-class _All:
-    """Contains every path."""
-
-    def __contains__(self, path: object) -> bool:
-        return True
-
-
 def _with_version(file: NoteFile, version: int) -> NoteFile:
     return NoteFile(file.document_id, file.path, file.source_path, version, file.state, file.digest)
-
-
-def _base(each: Waiting, text: str) -> FileContent:
-    """Return the content of a file, as `parsed` will read it."""
-    return parsed(text, own_fields(each.text))
-
-
-def _decoded(content: bytes) -> str:
-    return content.decode("utf-8-sig", errors="replace")

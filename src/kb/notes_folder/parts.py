@@ -1,7 +1,5 @@
 """The parts of the engine that both directions of the notes folder use."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,13 +8,15 @@ from typing import Final
 
 from kb import clock
 from kb.access.restricted_store import restricted
+from kb.api.fields import NOTE
 from kb.api.rights import Caller
 from kb.documents.originals import Originals
 from kb.folders.disk_view import DiskView
-from kb.ingest.note_vectors import NoteVectors
+from kb.ingest.vectors_at_once import NoteVectors
+from kb.notes_folder.disk import Place
 from kb.notes_folder.file_text import FileContent
 from kb.store.protocol import Store, Transaction
-from kb.store.rows import NoteFile
+from kb.store.rows import Document, NoteFile
 
 FILE: Final = "file"
 """The author of changes that come from the folder, in histories and the audit log."""
@@ -33,6 +33,9 @@ class FolderParts:
         vectors: makes the vectors of new notes.
         most_characters: the maximum length of a note.
         checkpoint: is called regularly and may stop the work by raising an error.
+        with_ids: whether kb writes the id of a note to its file.
+        most_file_bytes: the maximum size of a file that is not a note.
+        wake: notifies the worker of a new job.
     """
 
     root: Path
@@ -41,7 +44,10 @@ class FolderParts:
     vectors: NoteVectors
     most_characters: int
     checkpoint: Callable[[], None] = lambda: None
-    found: dict[str, str] = field(default_factory=dict)
+    with_ids: bool = False
+    most_file_bytes: int = 100 << 20
+    wake: Callable[[], None] = lambda: None
+    found: dict[str, Place] = field(default_factory=dict)
     """The files of the last look: a folder may exist in two Unicode forms."""
 
     @property
@@ -54,17 +60,13 @@ class FolderParts:
         """The maximum size of a file."""
         return 4 * self.most_characters + (1 << 16)
 
-    def place(self, path: str) -> Path:
-        """Return the absolute path of a file, as the disk spells it."""
+    def place(self, path: str) -> Place:
+        """Return the place of a file, as the disk spells it."""
         known, relative = self.found.get(path), PurePosixPath(path)
-        if known and os.path.lexists(known):
-            return Path(known)
-        return DiskView(self.root).path_of(relative.parent) / relative.name  # to search for a new name takes long
-
-    def is_behind_link(self, place: Path) -> bool:
-        """Return whether a folder between the root and a file is a link, which may lead out of the notes folder."""
-        inside = (folder for folder in place.parents if folder != self.root and folder.is_relative_to(self.root))
-        return any(folder.is_symlink() for folder in inside)
+        if known and os.path.lexists(known.absolute):
+            return known
+        folder = DiskView(self.root).path_of(relative.parent).relative_to(self.root)  # a search for a new name is slow
+        return Place(self.root, PurePosixPath(folder.as_posix()) / relative.name)
 
     @staticmethod
     def today() -> str:
@@ -86,3 +88,11 @@ def base_of(tx: Transaction, file: NoteFile | None) -> FileContent | None:
     """Return the content of a file when it was written or read last."""
     packed = tx.note_files.base(file.document_id) if file else None
     return FileContent.unpacked(packed) if packed else None
+
+
+def note_of(tx: Transaction, document_id: int) -> Document | None:
+    """Return a note, which may be in the bin."""
+    document = tx.documents.get(document_id)
+    if document is None and (binned := tx.history.binned(document_id)):
+        document = binned.document
+    return document if document and document.doc_type == NOTE else None

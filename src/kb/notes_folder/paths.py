@@ -1,12 +1,10 @@
 """The path of a note's file in the notes folder."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Container, Iterator
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Iterator
+from itertools import chain, count, islice
+from pathlib import PurePosixPath
 from typing import Final
-from unicodedata import category
 
 from kb.api.stream_safe import composed
 from kb.folders.safe_names import safe_name
@@ -17,11 +15,22 @@ SUFFIXES: Final = (".md", ".markdown")
 """Files of other types in the folder are not notes."""
 
 ADDRESS: Final = re.compile(r"(?i)([a-z][a-z0-9+.-]+)://")
-MOST_FOLDERS: Final = 50
-"""The depth of folders; a note with a deeper path is in the last of these folders."""
+WINDOWS_NAMES: Final = re.compile(r"(?i)(con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³])(\..*)?")
 
-WINDOWS_NAMES: Final = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
-SLUG_CHARACTERS: Final = 80
+MOST_FOLDERS: Final = 50
+"""Files in more folders than this are neither written nor read."""
+
+NAME_BYTES: Final = 200
+"""The longest name that kb makes, without `.md`: a file name may have 255 bytes, with the mark of a conflict file."""
+
+NUMBER: Final = re.compile(r" \d+(?=\.[^.]+$)")
+"""The number in the name of a file that has a twin."""
+
+UNSEEN: Final = re.compile("[\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+"""Characters without a form of their own, some of which change the order of others."""
+
+NOT_IN_NAMES: Final = re.compile(r"""(?P<before>\s?)[\x00-\x1f\x7f-\x9f*"\\/<>:|?#^\[\]]+(?P<after>\s?)""")
+"""Characters that no name of a file may have on some system, or no link of Obsidian, with the blanks around them."""
 
 CONFLICT: Final = re.compile(
     r"""
@@ -47,44 +56,57 @@ def is_conflict(name: str) -> bool:
     return CONFLICT.fullmatch(name) is not None
 
 
-def conflict_paths(path: Path, day: str) -> Iterator[Path]:
-    """Yield free names for the other content of a file that two sides changed."""
-    stem = path.stem.encode()[:200].decode(errors="ignore")
-    yield path.with_name(f"{stem} (conflict {day}){path.suffix}")
-    number = 2
-    while True:
-        yield path.with_name(f"{stem} (conflict {day} {number}){path.suffix}")
-        number += 1
+def conflict_names(name: str, day: str) -> Iterator[str]:
+    """Yield names for the other content of a file that two sides changed."""
+    path = PurePosixPath(name)
+    stem = path.stem.encode()[:NAME_BYTES].decode(errors="ignore")
+    yield from (f"{stem} (conflict {day}{number}){path.suffix}" for number in _numbers())
 
 
-def file_path(document: Document, taken: Container[str]) -> str:
-    """Return the path for a new file of a note: its `source_path`, or else a path from its year and title.
+def file_path(document: Document, is_taken: Callable[[str], bool]) -> str:
+    """Return the path for a new file of a note, with a number if it is taken."""
+    path = PurePosixPath(path_of(document))
+    stem = path.stem.encode()[:NAME_BYTES].decode(errors="ignore")
+    twins = (str(path.with_name(f"{stem}{number}{path.suffix}")) for number in islice(_numbers(), 1, None))
+    return next(free for free in chain([str(path)], twins) if not is_taken(free))
 
-    `taken` contains the paths of other files, as `folded` returns them; then the id is added to the name.
-    """
-    path = PurePosixPath(path_from(document.source_path) if document.source_path else _slug(document))
-    if folded(str(path)) not in taken:
-        return str(path)
-    return str(path.with_name(f"{path.stem}-{document.id}{path.suffix}"))
+
+def path_of(document: Document) -> str:
+    """Return the path for the file of a note, if nothing else has it: its `source_path`, or else its title."""
+    return path_from(document.source_path) if document.source_path else name_of(document.title)
+
+
+def is_name_of(document: Document, path: str) -> bool:
+    """Return whether a path is the one of a note's file, or the one of a twin, which has a number."""
+    return folded(path_of(document)) in (folded(path), NUMBER.sub("", folded(path)))
 
 
 def path_from(source_path: str) -> str:
     """Return the path of the file for a `source_path`, which may be an address, or of another operating system."""
     parts = ADDRESS.sub(r"\1/", composed(source_path).replace("\\", "/")).split("/")
     *folders, name = [_safe(part) for part in parts if part not in ("", ".", "..")] or ["note"]
-    folders = folders[:MOST_FOLDERS]
     if not name.casefold().endswith(SUFFIXES):
-        name = f"{_safe(name[:200])}.md"
-    return "/".join([*folders, name])
+        name = f"{_safe(name[:NAME_BYTES])}.md"
+    return "/".join([*folders[:MOST_FOLDERS], name])
+
+
+def name_of(title: str) -> str:
+    """Return the name of the file of a note with a title, so that `[[title]]` leads to it wherever that is possible."""
+    seen = NOT_IN_NAMES.sub(_gap, UNSEEN.sub("", composed(title)))
+    name = re.sub(r"(?i)\.md$", "", " ".join(seen.split())).encode()[:NAME_BYTES].decode(errors="ignore")
+    return _safe(f"{name.strip('-. ') or 'note'}.md")
+
+
+def _gap(match: re.Match[str]) -> str:
+    """Return what replaces characters: a blank between words, otherwise a hyphen."""
+    return " " if match["before"] or match["after"] else "-"
+
+
+def _numbers() -> Iterator[str]:
+    return chain([""], (f" {number}" for number in count(2)))
 
 
 def _safe(part: str) -> str:
     name = safe_name(part)
     skipped = name.startswith(".") or is_leftover(name, is_folder=False) or is_leftover(name, is_folder=True)
     return f"_{name}" if skipped or WINDOWS_NAMES.fullmatch(name) else name
-
-
-def _slug(document: Document) -> str:
-    characters = (letter if category(letter)[0] in "LMN" else "-" for letter in composed(document.title).lower())
-    slug = re.sub("-+", "-", "".join(characters))[:SLUG_CHARACTERS].strip("-") or "note"
-    return f"{document.created_at[:4]}/{_safe(f'{slug}.md')}"

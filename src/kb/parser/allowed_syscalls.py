@@ -1,7 +1,5 @@
 """The system calls that a confined process may make: the name of each, and its numbers on x86-64 and on ARM64."""
 
-from __future__ import annotations
-
 from typing import Final, TypeAlias
 
 Numbers: TypeAlias = tuple[int, int | None]

@@ -102,7 +102,6 @@ def confine_program(command: Sequence[str], scratch: str, *, may_connect: bool) 
 
     Args:
         command: the program and its arguments.
-        scratch: the folder.
         may_connect: whether it may use the network.
     """
     if sys.platform != "linux":

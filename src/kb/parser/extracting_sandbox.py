@@ -1,7 +1,5 @@
 """A sandbox that passes files without a reader to the extractors in the settings."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import tempfile
@@ -14,7 +12,7 @@ from typing import Final, NamedTuple
 from kb.api.errors import OutOfReach, Stopped, Unreadable
 from kb.api.fields import Restriction
 from kb.api.file_types import IMAGE
-from kb.api.job_errors import NO_OCR
+from kb.api.job_error_phrases import NO_OCR
 from kb.formats.ocr_text import has_words, with_pages, with_pictures, with_remark
 from kb.formats.text.external_types import Opaque, is_picture
 from kb.formats.text.extracted import NO_TEXT, Extracted, Picture, Scan
@@ -45,8 +43,6 @@ class ExtractingSandbox(Sandbox):
     The sandbox reads the output of an extractor like a file.
 
     Args:
-        limits: the limits for reading one file.
-        extractors: the extractors to use.
         seconds: the time limit for extracting one file.
         folder: the folder in which each extractor gets its own; by default the one for temporary files.
         unconfined: whether commands run even if the system cannot keep them from other files.

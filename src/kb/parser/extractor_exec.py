@@ -1,7 +1,5 @@
 """Sets limits, drops rights, and becomes an extractor: `python -m kb.parser.extractor_exec`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """One run of an extractor on a file, within limits, without rights, and for a limited time."""
 
-from __future__ import annotations
-
 import json
 import os
 import selectors
@@ -39,7 +37,6 @@ class ExtractorRun:
     """One run, from its start to its end.
 
     Args:
-        extractor: the extractor to run.
         limits: the memory limits.
         deadline: the time by which it must end, on the monotonic clock.
         too_slow: the error message if it does not.

@@ -30,7 +30,6 @@ class Extractor:
     """A program or service that reads certain kinds of files.
 
     Args:
-        name: its name for people.
         command: the program and its arguments.
         is_service: whether it sends the file over the network, which is forbidden to the others.
         prints_text: whether its output is plain text even if it looks like a table or Markdown.
@@ -80,7 +79,6 @@ class Extractors:
 
     @property
     def has_command(self) -> bool:
-        """Whether one of them is a command, which runs on this machine."""
         return any(not extractor.is_service for extractor in self.by_type.values())
 
     def of_name(self, filename: str) -> Extractor | None:

@@ -4,8 +4,6 @@ It reads requests and files from standard input and answers on standard output (
 nothing of the engine, can open only its own modules, and ends when the engine does.
 """
 
-from __future__ import annotations
-
 import mimetypes
 import os
 import sys
@@ -17,8 +15,8 @@ from typing import Any, BinaryIO, Final
 
 from kb.api.errors import Unreadable
 from kb.formats.extract import extract, reader
+from kb.formats.installed_types import FORMATS
 from kb.formats.readers.pdf_picture import count_pages, draw_page, picture_to_read
-from kb.formats.registry import FORMATS
 from kb.formats.text.external_types import Opaque
 from kb.formats.text.extracted import Picture, attached_room
 from kb.parser.drop_privileges import confine, end_with, limit

@@ -1,7 +1,5 @@
 """The messages between the engine and its parser over pipes: frames, each with its length before its bytes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -17,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, TypeAdapter, Validati
 from kb.api.fields import Tag
 from kb.api.limits import MAX_TITLE
 from kb.api.omissions import KINDS
-from kb.formats.registry import FORMATS
+from kb.formats.installed_types import FORMATS
 from kb.formats.text.builder import LONGEST_HEADING
 from kb.formats.text.extracted import (
     LONGEST_MESSAGE_ID,
@@ -157,7 +155,6 @@ def unpack(reply: ParserReply, blobs: Sequence[bytes], max_chars: int, max_tags:
     """Return a document's content, with its names cut to their maximum length.
 
     Args:
-        reply: the document.
         blobs: the bytes of its attachments, and then of its pictures.
         max_chars: the maximum length of its text, including headings.
         max_tags: the maximum number of tags that it may set; further and invalid ones are left out.

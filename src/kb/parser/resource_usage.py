@@ -1,7 +1,5 @@
 """Memory, files and threads of a group of processes. Without /proc these are unknown."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator

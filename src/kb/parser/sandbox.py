@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, Final, TypeVar, cast, get_args
 
 from kb.api.errors import Stopped, Unreadable
 from kb.api.fields import Restriction
-from kb.api.job_errors import NO_OCR
+from kb.api.job_error_phrases import NO_OCR
 from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS
 from kb.formats.ocr_text import with_remark
 from kb.formats.text.external_types import Kind, Opaque

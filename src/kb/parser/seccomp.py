@@ -3,8 +3,6 @@
 Linux runs a filter at each call. It is a program that compares the call's number and some of its arguments.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

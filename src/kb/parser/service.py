@@ -5,8 +5,6 @@ The address's fragment, which is not sent to the server, describes the form: `fi
 PUT.
 """
 
-from __future__ import annotations
-
 import sys
 from http import HTTPStatus
 from typing import Any, BinaryIO, Final

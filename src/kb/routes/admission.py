@@ -1,7 +1,5 @@
 """Queues for requests that take a while: short waits, and a fair share for each client."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time

@@ -1,7 +1,5 @@
 """Dependencies of the routes: the engine's parts, the caller and its rights."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
@@ -26,8 +24,8 @@ from kb.documents.disk_use import DiskUse
 from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
 from kb.embed.protocol import Embedder
-from kb.ingest.note_vectors import NoteVectors
 from kb.ingest.stop_signal import StopSignal
+from kb.ingest.vectors_at_once import NoteVectors
 from kb.routes.admission import Admission
 from kb.search.document_map import DocumentMapper
 from kb.search.service import SearchService
@@ -236,3 +234,10 @@ class QueryModel(BaseModel):
     """The query of a request: values are parsed from text, and unknown parameters are refused."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+def hashes_in(request: Request) -> set[str] | None:
+    """Return the hashes in a request's If-Match headers; None if they allow any (`*`)."""
+    if_match = ",".join(request.headers.getlist("if-match"))
+    hashes = {tag.strip().strip('"') for tag in if_match.split(",")}
+    return None if "*" in hashes else hashes

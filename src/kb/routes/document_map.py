@@ -1,7 +1,5 @@
 """GET /map: a map of the documents."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

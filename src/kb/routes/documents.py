@@ -1,7 +1,5 @@
 """Documents and their tags."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Final, Literal
@@ -36,12 +34,14 @@ from kb.api.document_models import (
 from kb.api.errors import Invalid
 from kb.api.fields import DocumentId, DocumentsCursor, ListSorted, Tag
 from kb.api.filters import ALL_TAGS, ANY_TAG, NO_TAG, SHARED, Filters, IdPrefix, PathFilters, SourcePart
-from kb.api.limits import DEFAULT_PAGE, MAX_ID, MAX_NAME, check_note, check_tags
+from kb.api.limit_errors import check_note, check_tags
+from kb.api.limits import DEFAULT_PAGE, MAX_ID, MAX_NAME
 from kb.api.search_models import SearchRequest
-from kb.documents import tag_rename, update
+from kb.documents import tags
 from kb.documents.delete import delete, purge
 from kb.documents.excerpts import excerpt, excerpt_of_characters, requested_target, window
 from kb.documents.lookup import author_of, existing_document, existing_version
+from kb.documents.write_document import move
 from kb.routes.dependencies import (
     READ,
     WRITE,
@@ -54,7 +54,7 @@ from kb.routes.dependencies import (
     check_right,
     turn,
 )
-from kb.routes.problems import links_to_document, problems
+from kb.routes.error_replies import links_to_document, problems
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
 from kb.store.protocol import Transaction
@@ -120,7 +120,8 @@ def list_documents(services: ServicesDep, query: Annotated[DocumentsQuery, Query
     """Return a page of documents, without their text."""
     limit = query.limit
     check_tags(tag=query.tag, tag_any=query.tag_any, tag_not=query.tag_not)
-    where = replace(to_filter(query.tag, query), source_part=query.source_part, id_prefix=query.id_prefix)
+    source_parts = tuple(filter(None, [query.source_part]))
+    where = replace(to_filter(query.tag, query), source_parts=source_parts, id_prefix=query.id_prefix)
     with services.store.view() as tx:
         if query.part_of:
             parts = tx.documents.parts(query.part_of) if tx.documents.get(query.part_of) else []
@@ -287,7 +288,7 @@ def move_document(document_id: Id, change: Move, services: ServicesDep, author: 
 
     The document keeps its id, dates, tags and text.
     """
-    return to_model(services, update.move(services.store, document_id, change.source_path, author))
+    return to_model(services, move(services.store, document_id, change.source_path, author))
 
 
 @router.delete(
@@ -331,7 +332,7 @@ def delete_document(
 def change_tags(document_id: Id, change: TagChange, services: ServicesDep, author: AuthorDep) -> Document:
     """Add tags to a document and remove tags, in one step."""
     check_tags(add=change.add, remove=change.remove)
-    document = update.change_tags(services.store, document_id, add=change.add, remove=change.remove, author=author)
+    document = tags.change_tags(services.store, document_id, add=change.add, remove=change.remove, author=author)
     return to_model(services, document)
 
 
@@ -363,9 +364,7 @@ def rename_tag(change: TagRename, services: ServicesDep, author: AuthorDep) -> R
     change.
     """
     check_tags(old=[change.old], new=[change.new])
-    renamed = tag_rename.rename_tag(
-        services.store, services.embedder, change.old, change.new, services.stop.check, author
-    )
+    renamed = tags.rename_tag(services.store, services.embedder, change.old, change.new, services.stop.check, author)
     return RenamedTag(documents=renamed.documents, from_text=renamed.from_text)
 
 
@@ -379,7 +378,7 @@ def rename_tag(change: TagRename, services: ServicesDep, author: AuthorDep) -> R
 def delete_tag(deletion: TagDeletion, services: ServicesDep, author: AuthorDep) -> RenamedTag:
     """Remove a tag and all tags below it from all documents, in one step. `POST /undo` undoes this as a whole."""
     check_tags(name=[deletion.name])
-    deleted = tag_rename.delete_tag(services.store, deletion.name, author)
+    deleted = tags.delete_tag(services.store, deletion.name, author)
     return RenamedTag(documents=deleted.documents, from_text=deleted.from_text)
 
 

@@ -1,7 +1,5 @@
 """Documents with the same content, or with nearly the same text."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -14,9 +12,9 @@ from kb.documents.diff import diff
 from kb.documents.lookup import existing_document
 from kb.routes.dependencies import READ, WRITE, Id, QueryModel, ServicesDep, turn
 from kb.routes.documents import to_models
-from kb.routes.problems import problems
+from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
-from kb.search.near_duplicates import pairs_of, scan
+from kb.search.near_duplicate_documents import pairs_of, scan
 from kb.store.protocol import Transaction
 
 router = APIRouter(route_class=ThreadRoute, tags=["documents"])

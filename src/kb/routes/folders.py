@@ -1,7 +1,5 @@
 """Synced and watched folders."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Annotated
 
@@ -19,10 +17,10 @@ from kb.api.folder_models import (
     WatchReport,
     WatchRequest,
 )
-from kb.api.limits import check_tags
-from kb.documents import folder_watches
+from kb.api.limit_errors import check_tags
+from kb.documents import watched_folders
 from kb.routes.dependencies import READ, WRITE, ServicesDep
-from kb.routes.problems import problems
+from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
 from kb.store.protocol import Store
@@ -37,7 +35,7 @@ def list_folders(services: ServicesDep) -> SyncedFolders:
     """Return the folders of `kb sync` and `kb watch`, and the files in them that kb skips."""
     with services.store.view() as tx:
         folders, left_out = tx.folders.all(), tx.folders.left_out()
-    return SyncedFolders(folders=list(map(folder_watches.shown, folders)), left_out=left_out)
+    return SyncedFolders(folders=list(map(watched_folders.shown, folders)), left_out=left_out)
 
 
 @router.put("", summary="Register a synced folder", dependencies=[WRITE], responses=problems(400, 409, 413, 507))
@@ -51,7 +49,7 @@ def claim_folder(folder_claim: FolderClaim, services: ServicesDep) -> SyncedFold
         folder_claim.mounts,
         rows.now_iso(),
     )
-    return folder_watches.shown(claim(services.store, folder, take_over=folder_claim.take_over))
+    return watched_folders.shown(claim(services.store, folder, take_over=folder_claim.take_over))
 
 
 @router.put(
@@ -61,7 +59,7 @@ def watch_folder(watch_id: Id, watch_request: WatchRequest, services: ServicesDe
     """Record that a program on a machine watches a registered folder there. The id is the program's choice."""
     check_tags(tags=watch_request.tags)
     with services.store.write() as tx:
-        return folder_watches.shown(folder_watches.begin(tx, watch_id, watch_request))
+        return watched_folders.shown(watched_folders.begin(tx, watch_id, watch_request))
 
 
 @router.delete(
@@ -70,7 +68,7 @@ def watch_folder(watch_id: Id, watch_request: WatchRequest, services: ServicesDe
 def stop_watching(watch_id: Id, services: ServicesDep) -> SyncedFolder:
     """Forget a watch. The documents of the folder stay. The program that watches it stops within seconds."""
     with services.store.write() as tx:
-        return folder_watches.shown(folder_watches.end(tx, watch_id))
+        return watched_folders.shown(watched_folders.end(tx, watch_id))
 
 
 @router.post(
@@ -79,7 +77,7 @@ def stop_watching(watch_id: Id, services: ServicesDep) -> SyncedFolder:
 def sync_now(watch_id: Id, services: ServicesDep) -> SyncedFolder:
     """Ask the program that watches a folder for a round. `asked_at` is set until the round has ended."""
     with services.store.write() as tx:
-        return folder_watches.shown(folder_watches.ask(tx, watch_id))
+        return watched_folders.shown(watched_folders.ask(tx, watch_id))
 
 
 @router.post(
@@ -91,7 +89,7 @@ def sync_now(watch_id: Id, services: ServicesDep) -> SyncedFolder:
 def report_round(watch_id: Id, watch_report: WatchReport, services: ServicesDep) -> SyncedFolder:
     """Record the result of a round, or the reason why it did not run."""
     with services.store.write() as tx:
-        return folder_watches.shown(folder_watches.report(tx, watch_id, watch_report))
+        return watched_folders.shown(watched_folders.report(tx, watch_id, watch_report))
 
 
 @router.post("/seen", summary="Report running watches", dependencies=[WRITE], responses=problems(400, 413, 507))
@@ -99,13 +97,13 @@ def note_running(seen_watches: SeenWatches, services: ServicesDep) -> KnownWatch
     """Record which watches a program runs, and return the known watches. A program calls this every few seconds."""
     seen = {watch.id: watch.is_syncing for watch in seen_watches.watches}
     with services.store.view() as tx:
-        watched = list(folder_watches.watched(tx))
+        watched = list(watched_folders.watched(tx))
     # Another machine may have a copy of the records.
     known = [record for folder, record in watched if record.id in seen and folder.machine == seen_watches.machine]
     for record in known:
-        if not folder_watches.is_noted(record, is_syncing=seen[record.id]):
+        if not watched_folders.is_noted(record, is_syncing=seen[record.id]):
             with suppress(NotFound), services.store.write() as tx:  # it may have ended
-                folder_watches.note(tx, record.id, is_syncing=seen[record.id])
+                watched_folders.note(tx, record.id, is_syncing=seen[record.id])
     return KnownWatches(watches=[KnownWatch.model_validate(record) for record in known])
 
 

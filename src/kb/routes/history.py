@@ -1,7 +1,5 @@
 """Versions, the bin, and undo."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import datetime, timedelta
 from typing import Annotated
@@ -31,7 +29,7 @@ from kb.api.limits import DEFAULT_PAGE, MAX_ID
 from kb.api.rights import Caller
 from kb.documents.diff import diff
 from kb.documents.lookup import existing_document, existing_version
-from kb.documents.restore import restore, revert
+from kb.documents.restore_document import restore, revert
 from kb.documents.undo import Scope, carry_out, changed_tags, find_operation, plan
 from kb.routes.dependencies import (
     READ,
@@ -43,11 +41,11 @@ from kb.routes.dependencies import (
     Services,
     ServicesDep,
     get_caller,
+    hashes_in,
     operation_key,
 )
 from kb.routes.documents import to_model
-from kb.routes.preconditions import hashes_in
-from kb.routes.problems import links_to_document, problems
+from kb.routes.error_replies import links_to_document, problems
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
 from kb.store.protocol import Transaction

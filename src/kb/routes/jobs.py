@@ -1,7 +1,5 @@
 """Adding notes and files, and their jobs."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re
@@ -17,11 +15,11 @@ from kb.api.errors import UnsupportedMedia
 from kb.api.fields import ENDED, NOTE, JobsCursor, JobStatus, Why
 from kb.api.job_models import Job, JobAccepted, JobDropped, JobList
 from kb.api.limits import DEFAULT_PAGE, MAX_ID, MAX_LABEL
+from kb.documents.job_queue import drop, receipt, retry, submit_file
 from kb.documents.lookup import existing_job
-from kb.documents.new_note import NoteIntake
-from kb.documents.submit import drop, receipt, retry, submit_file
+from kb.documents.write_new_note import NoteIntake
 from kb.routes.dependencies import READ, WRITE, Id, PageLimit, QueryModel, Services, ServicesDep, author_from
-from kb.routes.problems import problems
+from kb.routes.error_replies import problems
 from kb.routes.submissions import BODIES, basename, parse_form, parse_note, read_form
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows

@@ -1,7 +1,5 @@
 """Keys and the audit log."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -24,10 +22,11 @@ from kb.api.key_models import (
     NewKey,
     RotateRequest,
 )
-from kb.api.limits import DEFAULT_PAGE, MAX_ID, check_tags
+from kb.api.limit_errors import check_tags
+from kb.api.limits import DEFAULT_PAGE, MAX_ID
 from kb.api.rights import Limit
 from kb.routes.dependencies import ADMIN, READ, AuthorDep, PageLimit, QueryModel, ServicesDep, get_caller
-from kb.routes.problems import problems
+from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.running_engine import FIRST_KEY
 from kb.store.rows import AuditEvent, NamedKey

@@ -1,7 +1,5 @@
 """Backups, checks, repairs, re-embedding and the notes folder, for callers with all rights."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter
 
 from kb.api.errors import NoNotesFolder
@@ -9,7 +7,7 @@ from kb.api.folder_models import NotesFolderRequest, NotesFolderStatus
 from kb.api.maintenance_models import Reembedding, ReembedRequest
 from kb.api.overview_models import Maintenance, MaintenanceRequest
 from kb.routes.dependencies import ADMIN, ServicesDep
-from kb.routes.problems import problems
+from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute)

@@ -1,7 +1,5 @@
 """PATCH /notes/{id}: change a note in place."""
 
-from __future__ import annotations
-
 from functools import partial
 from hashlib import sha256
 from typing import Annotated
@@ -10,15 +8,13 @@ from fastapi import APIRouter, Header, Request
 
 from kb.api.document_models import ChangedNote
 from kb.api.errors import Invalid
-from kb.api.limits import check_note, check_tags
+from kb.api.limit_errors import check_note, check_tags
 from kb.api.note_models import NoteUpdate
-from kb.documents.edit import Edit
-from kb.documents.note_change import NoteChange
-from kb.documents.update import update_note
-from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep
+from kb.documents.note_edit import Edit, NoteChange
+from kb.documents.write_updated_note import update_note
+from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep, hashes_in
 from kb.routes.documents import to_models, with_chunks
-from kb.routes.preconditions import hashes_in
-from kb.routes.problems import problems
+from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
 
 router = APIRouter(route_class=ThreadRoute, tags=["notes"])
@@ -55,11 +51,8 @@ def patch_note(
     A call with `Idempotency-Key` can be repeated. So can one with `If-Match`: if the last change was the same one, the
     answer is the unchanged note.
     """
-    settings = services.settings
-    check_change(update)
-    check_tags(tags_add=update.tags_add, tags_remove=update.tags_remove)
-    for text in (update.text, update.old, update.new, update.append, update.prepend):
-        check_note(text or "", settings.max_note_chars)
+    most = services.settings.max_note_chars
+    check_change(update, most)
     change = NoteChange(
         edit=Edit(update.text, update.old, update.new, update.append, update.prepend),
         title=update.title,
@@ -76,7 +69,7 @@ def patch_note(
         services.note_vectors,
         document_id,
         change,
-        partial(check_note, most=settings.max_note_chars),
+        partial(check_note, most=most),
         services.stop.check,
         author,
     )
@@ -86,8 +79,8 @@ def patch_note(
         return ChangedNote(**dict(answer), embedded=tx.documents.has_vectors(document_id))
 
 
-def check_change(update: NoteUpdate) -> None:
-    """Refuse a change without effect, or with contradictory fields.
+def check_change(update: NoteUpdate, most: int) -> None:
+    """Refuse a change without effect, with contradictory fields, or beyond the limits; texts have `most` characters.
 
     Raises:
         Invalid: the message names the fields that belong together.
@@ -100,3 +93,6 @@ def check_change(update: NoteUpdate) -> None:
         raise Invalid("old, new: send both or neither.")
     if update.text is not None and any(value is not None for value in (update.old, update.append, update.prepend)):
         raise Invalid("text: it is the whole new text. Leave out old, append and prepend.")
+    check_tags(tags_add=update.tags_add, tags_remove=update.tags_remove)
+    for text in (update.text, update.old, update.new, update.append, update.prepend):
+        check_note(text or "", most)

@@ -1,7 +1,5 @@
 """The OpenAPI description: FastAPI's own, with examples and this engine's limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any, Final
@@ -11,7 +9,8 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS, most_results
+from kb.api.limit_errors import most_results
+from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS
 from kb.asgi.security_headers import with_own_scripts
 from kb.settings import Settings
 
@@ -27,20 +26,15 @@ def describe(app: FastAPI, settings: Settings) -> None:
     def complete() -> Schema:
         if app.openapi_schema is None:
             api = generate()
-            add_examples(api)
+            examples = read_examples()
+            models = [*api["components"]["schemas"].values(), *(body["schema"] for body in _bodies(api))]
+            for model in models:
+                if model.get("title") in examples:
+                    model["examples"] = [examples[model["title"]]]
             add_limits(api, settings)
         return generate()
 
     app.openapi = complete  # type: ignore[method-assign] # as FastAPI says to
-
-
-def add_examples(api: Schema) -> None:
-    """Add the examples of models and bodies."""
-    examples = read_examples()
-    models = [*api["components"]["schemas"].values(), *(body["schema"] for body in _bodies(api))]
-    for model in models:
-        if model.get("title") in examples:
-            model["examples"] = [examples[model["title"]]]
 
 
 def read_examples() -> dict[str, Any]:

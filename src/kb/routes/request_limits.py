@@ -1,7 +1,5 @@
 """Limits of the size of requests, which hold before anything is parsed."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from kb.api.errors import Invalid

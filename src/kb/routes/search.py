@@ -1,23 +1,26 @@
 """Search, and similar documents."""
 
-from __future__ import annotations
-
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from kb.api.date_parsing import own_day
+from kb.api.document_day import own_day
 from kb.api.errors import Invalid
-from kb.api.limits import DEFAULT_TOP, MAX_ID, check_tags, result_limit
+from kb.api.limit_errors import check_tags, result_limit
+from kb.api.limits import DEFAULT_TOP, MAX_ID
 from kb.api.search_models import SearchReply, SearchRequest
 from kb.documents.lookup import existing_document
+from kb.formats.installed_types import DOC_TYPES
 from kb.routes.dependencies import READ, Id, ServicesDep, turn
 from kb.routes.documents import to_filter
-from kb.routes.problems import problems
+from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
+from kb.search.operators import as_typed, excluded_words, narrowed
 from kb.search.passages import FoundPassage, in_succession
 from kb.search.query import Query as SearchQuery
+from kb.store.protocol import Store
 
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
 TURN: Any = turn(lambda services: services.queue)
@@ -30,9 +33,14 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
         raise Invalid("fts_only, vec_only: set at most one of them.")
     top = result_limit(request.top, services.settings.max_top)
     check_tags(tags=request.tags, tag_any=request.tag_any, tag_not=request.tag_not)
-    where = replace(to_filter(request.tags, request), document_id=request.document_id)
+    asked = narrowed(request.query, DOC_TYPES, partial(tags_in_use, services.store))
     query = SearchQuery.parse(
-        request.query, where, full_text=not request.vec_only, vectors=not request.fts_only, exact=request.exact
+        asked.text,
+        asked.within(replace(to_filter(request.tags, request), document_id=request.document_id)),
+        full_text=not request.vec_only,
+        vectors=not request.fts_only,
+        exact=request.exact,
+        has_operators=bool(asked.operators),
     )
     answer = services.search.search(
         query,
@@ -46,7 +54,15 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
         successors = {passage.document_id: passage.successors for passage in newest_first}
         documents = [passage.document_id for passage in newest_first]
         answer = replace(answer, results=in_succession(newest_first, documents, successors))
+    if other := [unknown.word for unknown in answer.unknown if unknown.nearest]:
+        answer = replace(answer, as_typed=as_typed(request.query, other))
+    answer.operators.extend([*asked.operators, *excluded_words(request.query, query.where.lacking)])
     return SearchReply.model_validate(answer)
+
+
+def tags_in_use(store: Store) -> list[str]:
+    with store.view() as tx:
+        return [tag for tag, _ in tx.documents.tags()]
 
 
 @router.get(

@@ -1,12 +1,10 @@
 """The settings of the engine."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter
 
 from kb.api.settings_models import SettingList, SettingsChange
 from kb.routes.dependencies import ADMIN, AuthorDep, ServicesDep
-from kb.routes.problems import problems
+from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.store.rows import AuditEvent
 

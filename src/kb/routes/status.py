@@ -1,7 +1,5 @@
 """GET /status."""
 
-from __future__ import annotations
-
 import logging
 from typing import Annotated, Any, get_args
 
@@ -22,7 +20,7 @@ from kb.api.status_models import (
     ReplicaStatus,
     Status,
 )
-from kb.formats.registry import DOC_TYPES
+from kb.formats.installed_types import DOC_TYPES
 from kb.routes.dependencies import READ, ServicesDep, get_caller
 from kb.routes.thread_route import ThreadRoute
 from kb.store.protocol import Store

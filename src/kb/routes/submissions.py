@@ -1,7 +1,5 @@
 """The bodies of submissions: a note as JSON, or a file as a form."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -16,7 +14,8 @@ from starlette.exceptions import HTTPException
 from kb.api.errors import Invalid
 from kb.api.fields import WORD
 from kb.api.job_models import FileRequest
-from kb.api.limits import MAX_PATH, MAX_TAGS, MAX_TITLE, check_note, check_tags, too_many_tags
+from kb.api.limit_errors import check_note, check_tags, too_many_tags
+from kb.api.limits import MAX_PATH, MAX_TAGS, MAX_TITLE
 from kb.api.note_models import NoteRequest
 from kb.asgi.body_limits import MAX_FIELD, check_charset
 from kb.routes.request_limits import JSON_LIMITS, too_many_values

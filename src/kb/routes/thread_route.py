@@ -1,7 +1,5 @@
 """The class of the routes, which run in threads and limit their requests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from inspect import iscoroutinefunction

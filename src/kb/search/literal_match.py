@@ -40,6 +40,15 @@ COMMON_AS_TYPED = 5
 """A single word with common forms counts as typed only if at most this many of the compared passages contain it."""
 
 BEFORE: Final = r"(?<![\w])"
+NO_MINUS: Final = r"(?<![^\w)\]][-\u2212])(?<!\A[-\u2212])"
+"""-5 is not the same number as 5, while 3-5 has the number 5."""
+
+MINUS_SIGN: Final = "[-\u2212]"
+MINUS: Final = re.compile(rf"{MINUS_SIGN}(?=\d)")
+_SIGNED: Final = re.compile(r"(?P<sign>[-\u2212]?)(?P<number>\d+)")
+ROMAN: Final = re.compile("[ivxlcdm]{1,5}")
+"""Roman numerals, which are written in capitals, unlike other words."""
+
 BEHIND: Final = r"(?![\w]|[+#](?![\w+#]))"
 """C is not the same word as C++ or C#."""
 
@@ -52,6 +61,12 @@ RUNS: Final = ("\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff", "\u30a1-\
 """Chinese characters and katakana: a word in one of them ends before another script, as in 京都 in 京都の."""
 
 
+def signed_numbers(phrases: Iterable[str]) -> list[re.Pattern[str]]:
+    """Return patterns of the numbers with which phrases begin: -5 and 5 differ, but not in the index."""
+    signed = filter(None, map(_SIGNED.match, phrases))
+    return [re.compile((MINUS_SIGN if each["sign"] else BEFORE + NO_MINUS) + each["number"]) for each in signed]
+
+
 class Literal:
     """A unit that is searched for as typed.
 
@@ -59,28 +74,38 @@ class Literal:
         unit: the typed unit.
         weight: its weight.
         is_there: a mask of the chunks that contain its words.
+        is_itself: a mask of the chunks that contain the word itself; None for a word without related words.
         is_common: whether it is a plain word and its forms are in more chunks than a rare word.
     """
 
-    def __init__(self, unit: Unit, weight: float, is_there: NDArray[np.bool_], *, is_common: bool) -> None:
+    def __init__(
+        self,
+        unit: Unit,
+        weight: float,
+        is_there: NDArray[np.bool_],
+        is_itself: NDArray[np.bool_] | None,
+        *,
+        is_common: bool,
+    ) -> None:
         typed = _plain(unit.text)
         pattern = _pattern(typed)
         self.weight, self.is_there, self.is_common = weight, is_there, is_common
-        case = 0 if typed != typed.lower() else re.IGNORECASE
+        self._is_itself = is_itself
+        case = 0 if typed != typed.lower() or ROMAN.fullmatch(typed) else re.IGNORECASE
         self._whole = re.compile(pattern if typed.isalpha() else f"{BEFORE_WHOLE}{pattern}{BEHIND_WHOLE}", case)
         self._exact = re.compile(pattern, case)
         self._same = re.compile(pattern, re.IGNORECASE)
         self._number = numbers.meant(typed)
 
-    def likeness(self, text: str) -> float:
-        """Return the value of the match in a text that contains the words."""
+    def likeness(self, text: str, row: int) -> float:
+        """Return the value of the match in a text that contains the words, by its place among the chunks."""
         if self._whole.search(text):
             return EXACT
         if self._exact.search(text):
             return LONGER
         if self._same.search(text) or (self._number and self._number in numbers.numbers_in(text)):
             return SAME
-        return ADJACENT
+        return SAME if self._is_itself is not None and self._is_itself[row] else ADJACENT
 
 
 def coverage(
@@ -114,7 +139,7 @@ def coverage(
         return shares
     as_typed = re.compile(_pattern(_plain(whole)), re.IGNORECASE)
     for row, text in zip(rows.tolist(), map(_plain, texts_of(ids[rows].tolist())), strict=True):
-        shares[row] = sum(literal.weight * literal.likeness(text) for literal in literals if literal.is_there[row])
+        shares[row] = sum(literal.weight * literal.likeness(text, row) for literal in literals if literal.is_there[row])
         if has_all[row] and as_typed.search(text):
             shares[row] = AS_TYPED * weight
     shares /= weight
@@ -151,8 +176,20 @@ def _weighed(
         is_there = np.logical_or.reduce([form_occurrences.counts > 0 for form_occurrences in occurrences])
         has_all &= is_there
         if is_alone or not is_common:
-            literals.append(Literal(unit, weight, is_there, is_common=is_common and not unit.is_literal))
+            is_itself = _itself(unit, ids, occurrences_of)
+            is_plain = is_common and not unit.is_literal and is_itself is None
+            literals.append(Literal(unit, weight, is_there, is_itself, is_common=is_plain))
     return literals, whole, has_all
+
+
+def _itself(unit: Unit, ids: NDArray[np.int64], occurrences_of: OccurrencesOf) -> NDArray[np.bool_] | None:
+    """Return a mask of the chunks that contain a unit itself; None for a unit without related words."""
+    if not unit.related:
+        return None
+    own = [form for form in unit.forms if form not in unit.related]
+    masks = [occurrences.counts > 0 for occurrences in occurrences_of(own, ids) if occurrences]
+    is_itself: NDArray[np.bool_] = np.logical_or.reduce([np.zeros(ids.size, np.bool_), *masks])
+    return is_itself
 
 
 def _occurrences(
@@ -174,10 +211,12 @@ def highest_frequency(occurrences: Iterable[Occurrences]) -> int:
 
 def _pattern(typed: str) -> str:
     before, behind = (BEFORE if typed[:1].isalnum() else ""), BEHIND
+    if typed[:1].isdigit():
+        before += NO_MINUS
     for run in RUNS:
         before = f"(?<![{run}])" if re.match(f"[{run}]", typed) else before
         behind = f"(?![{run}])" if re.search(f"[{run}]\\Z", typed) else behind
-    return before + re.escape(typed) + behind
+    return before + MINUS.sub(MINUS_SIGN, re.escape(typed).replace(r"\-", "-"), count=1) + behind
 
 
 def _plain(text: str) -> str:

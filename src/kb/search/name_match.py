@@ -68,6 +68,11 @@ class NameMatch(NamedTuple):
     def counted(self) -> float:
         return self.likeness * self.spelling
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the name, with its folders, has all words of the query."""
+        return self.likeness >= PART_OF_NAME + REST_OF_NAME
+
 
 def sought(units: Iterable[Unit], tokens_of: Callable[[str], Sequence[str]]) -> tuple[list[str], str]:
     """Return the words of a query that can match names, and the query as a whole name."""
@@ -182,6 +187,8 @@ def admits(where: Filter, job: Job) -> bool:
         _has_tags(where, job)
         and where.source_path in (None, job.source_path)
         and (where.source_prefix is None or path.startswith(where.source_prefix))
+        and all(part.lower() in path.lower() for part in where.source_parts)
+        and not any(part.lower() in path.lower() for part in where.source_parts_not)
         and (where.name is None or _matches_name(where.name, job))
         and where.document_id in (None, job.document_id)
         and all(created >= _to_millisecond(bound) for bound in earliest if bound)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-GROUPS: Final = ".,'\u2019\u00a0\u202f\u2009 "
+from kb.index.words.unicode_forms import DIGITS
+
+GROUPS: Final = "_.,'\u2019\u00a0\u202f\u2009\u066c "
 NUMBER: Final = re.compile(
-    rf"(?<![\w.,/-])(?P<grouped>[1-9]\d{{0,2}}(?:(?P<sign>[{GROUPS}])\d{{3}})(?:(?P=sign)\d{{3}})*|0|[1-9]\d*)"
-    r"(?:(?P<point>[.,])(?P<decimals>\d{1,2}))?(?![\w/-]|[.,]\d)"
+    rf"(?<![\w.,/-])(?P<grouped>(?!0)\d{{1,3}}(?:(?P<sign>[{GROUPS}])\d{{3}})(?:(?P=sign)\d{{3}})*|0|(?!0)\d+)"
+    r"(?:(?P<point>[.,\u066b])(?P<decimals>\d{1,2}))?(?![\w/-]|[.,]\d)"
 )
 """A number with or without groups of three digits, and with at most two decimals. Versions, dates and codes that begin
 with a zero, such as 01067, do not match.
@@ -83,7 +85,7 @@ def grouped(digits: str) -> str:
 
 def parse_number(match: re.Match[str]) -> Number:
     """Return the value of a matched number."""
-    whole, decimals = re.sub(r"\D", "", match["grouped"]), match["decimals"] or ""
+    whole, decimals = (re.sub(r"\D", "", match[name] or "").translate(DIGITS) for name in ("grouped", "decimals"))
     return Number(whole, decimals.rstrip("0") if len(whole) >= PRICED_FROM else decimals)
 
 

@@ -41,6 +41,7 @@ class FoundPassage(Hit):
 
     When grouped, `more` contains the next best passages of the document. `copies` are other documents with the same
     text in a passage; `copy_count` is their number. `successors` are the replacements of the document, nearest first.
+    `exact` is as in `kb.api.search_models.Passage`.
     """
 
     score: float
@@ -48,6 +49,7 @@ class FoundPassage(Hit):
     vec_score: float | None
     context_score: float | None
     successors: Sequence[int] = ()
+    exact: bool = False
     truncated: bool = False
     highlights: list[tuple[int, int]] = field(default_factory=list)
     more: list[FoundPassage] = field(default_factory=list)

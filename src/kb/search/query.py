@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, takewhile
+from itertools import chain, islice
 from typing import NamedTuple
 
 from kb.api.errors import Invalid
 from kb.api.stream_safe import composed
-from kb.index.words.edit_distance import LONGEST
-from kb.index.words.emoji import emojis
-from kb.index.words.function_words import FUNCTION_WORDS, STOP_WORDS
-from kb.index.words.segmentation import LETTER_MARKS, RUN, folded, has_run, is_letter, parts
-from kb.index.words.stems import stemmed
-from kb.index.words.unicode_forms import compatible
-from kb.index.words.word_variants import CAMEL, in_words, spellings
-from kb.search import numbers
-from kb.search.apostrophes import (
+from kb.index.words.apostrophes import (
     WITH_APOSTROPHE,
     apart,
     is_contraction,
     is_possessive,
     with_apostrophe,
 )
+from kb.index.words.edit_distance import LONGEST
+from kb.index.words.emoji import emojis
+from kb.index.words.function_words import FUNCTION_WORDS, STOP_WORDS
+from kb.index.words.joined_words import joined_word
+from kb.index.words.segmentation import LETTER_MARKS, TWIN, folded, has_run, is_letter, parts
+from kb.index.words.stems import stemmed
+from kb.index.words.unicode_forms import compatible
+from kb.index.words.word_variants import CAMEL, in_words, spellings
+from kb.search import measures, numbers, phone_numbers
 from kb.search.numbers import other_spellings
+from kb.search.operators import PHRASE, exclusions
 from kb.store.rows import Filter
 
 MAX_TERMS = 64
@@ -44,9 +46,7 @@ MAX_PHRASE_WORDS = 64
 MAX_QUOTED_WORDS = 256
 """The maximum number of words that are compared of all phrases of a query."""
 
-PHRASE = re.compile(r'(?<!\w)(-?)["“„]([^"“”„]+)["”“](?!\w)')
-MIN_EXCLUDED = 3
-"""The minimum length of an excluded word; a shorter one is more likely an option of a command."""
+EXCLUDED = "excluded words and phrases"
 
 LEAST_PAIRS = 0.25
 """An answer contains more than this share of the letter pairs of a question in a script without spaces."""
@@ -55,6 +55,8 @@ JOINED = re.compile(r"\W*[^\W\d_]+(?:[-'’\u2010-\u2015][^\W\d_]+)+\W*")
 VERSION = re.compile(r"v?\d+(?:\.\d+)+")
 """Texts write a version with or without the v."""
 
+HAS_DIGIT = re.compile(r"\d|[½-⅞¼-¾]")
+SHORT_PART = 2
 WORD = re.compile(r"[^\W\d_]+")
 ASCII_WORD = re.compile(r"[a-z0-9]+")
 PUNCTUATION = ((0x21, 0xC0), (0x55A, 0x700), (0x964, 0x971), (0x2010, 0x2060), (0x3001, 0x30FC), (0xFE10, 0xFF66))
@@ -84,11 +86,20 @@ class Unit:
         text: the typed text, without the marks around it.
         forms: the words that the full-text leg looks up for it, the typed form first; any of them matches.
         is_literal: whether its signs, digits or quotes ask for an exact match.
+        related: its forms that are another word: a compound with the word, or a name in another script.
     """
 
     text: str
     forms: tuple[str, ...]
     is_literal: bool
+    related: tuple[str, ...] = ()
+
+    def with_form(self, form: str) -> Unit:
+        return replace(self, forms=tuple(dict.fromkeys([*self.forms, form])))
+
+    def with_related(self, words: Sequence[str]) -> Unit:
+        others = tuple(word for word in words if word not in self.forms)
+        return replace(self, forms=(*self.forms, *others), related=others) if others else self
 
     def respelled(self, instead: Mapping[str, str]) -> Unit:
         """Return the unit with its replacement from `instead`, if it has one."""
@@ -122,6 +133,8 @@ class Query:
         whole: the whole typed text, without marks around it.
         inflected: the words whose stems also match; words in quotes are not among them.
         stems: these stems, in the languages of the database.
+        only_filters: whether nothing is left to search for, so that the newest documents within the filter are meant.
+        related: the compounds with its words, and its names in other scripts.
     """
 
     text: str | None
@@ -133,12 +146,21 @@ class Query:
     whole: str = ""
     inflected: tuple[str, ...] = ()
     stems: tuple[str, ...] = ()
+    only_filters: bool = False
+    related: tuple[str, ...] = ()
 
     @classmethod
     def parse(
-        cls, text: str, where: Filter, *, full_text: bool = True, vectors: bool = True, exact: bool = False
+        cls,
+        text: str,
+        where: Filter,
+        *,
+        full_text: bool = True,
+        vectors: bool = True,
+        exact: bool = False,
+        has_operators: bool = False,
     ) -> Query:
-        """Return the query for the requested legs.
+        """Return the query for the requested legs; with `has_operators`, it may consist of nothing but exclusions.
 
         A document must contain the phrases in quotes, and must not contain `-"some words"`, nor `-word` at the end of
         the query. `begin*` matches every word with this prefix.
@@ -156,11 +178,13 @@ class Query:
             unwanted += excluded
             rest = " ".join(rest.split()[: -len(excluded)])
         if not tokenize(rest):  # nothing but exclusions
+            if has_operators and not emojis(rest):
+                return cls(None, (), replace(where, lacking=conditions(unwanted, EXCLUDED)), only_filters=True)
             phrases, unwanted, rest = [], [], text
         where = replace(
             where,
             holding=conditions(phrases, "phrases in quotes"),
-            lacking=conditions(unwanted, "excluded words and phrases"),
+            lacking=conditions(unwanted, EXCLUDED),
         )
         phrases = [phrase for phrase in phrases if word_count(phrase) <= MAX_PARTS]
         begun = beginnings(PHRASE.sub(" ", text))[:MAX_TERMS]
@@ -185,12 +209,24 @@ class Query:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The words to look up: at most `MAX_TERMS`, plus the stems."""
-        return (*self.words[:MAX_TERMS], *self.stems)
+        """The words to look up: at most `MAX_TERMS`, plus the stems and related words."""
+        return (*self.words[:MAX_TERMS], *self.stems, *self.related)
 
     @property
     def shown(self) -> tuple[str, ...]:
-        return (*self.words, *self.stems)
+        return (*self.words, *self.stems, *self.related)
+
+    def single_words(self) -> Iterator[str]:
+        """Yield the words without quotes that consist of letters, as typed."""
+        typed = (unit.text for unit in self.units if unit.text not in self.where.holding)
+        return (word for word in typed if WORD.fullmatch(word) and word.lower() in self.words and not has_run(word))
+
+    def with_related(self, by_word: Mapping[str, Sequence[str]]) -> Query:
+        """Return the query with words that also match some of its words, unless it has a prefix."""
+        if not by_word or any(word.endswith("*") for word in self.words):
+            return self
+        units = tuple(unit.with_related(by_word.get(unit.text, ())) for unit in self.units)
+        return replace(self, units=units, related=tuple(dict.fromkeys(chain.from_iterable(by_word.values()))))
 
     def stemmed(self, languages: Collection[str]) -> Query:
         """Return the query with the stems of its words in these languages, which then also match."""
@@ -285,31 +321,6 @@ def is_plain(word: str) -> bool:
     return len(word) <= LONGEST and word not in FUNCTION_WORDS and not has_run(word)
 
 
-def exclusions(text: str) -> list[str]:
-    """Return the words that no result may contain: each begins with a dash, and only such words follow it.
-
-    Within a sentence or a command a dash has another meaning, as it does before a name or a stop word.
-    """
-    words = text.split()
-    behind = takewhile(is_exclusion, reversed(words))
-    return [word[1:] for word in behind][::-1]
-
-
-def is_exclusion(word: str) -> bool:
-    """Whether this is a dash followed by a lower-case word of letters that is not a stop word."""
-    letters = word[1:]
-    if RUN.fullmatch(letters):
-        return word.startswith("-")
-    return (
-        word.startswith("-")
-        and len(letters) >= MIN_EXCLUDED
-        and letters == letters.lower()
-        and letters not in STOP_WORDS
-        and all(is_word_character(letter) and not letter.isnumeric() for letter in letters)
-        and letters[0].isalpha()
-    )
-
-
 def beginnings(text: str) -> list[str]:
     """Return the prefixes of the query, each with its star."""
     return [f"{beginning.lower()}*" for beginning in PREFIX.findall(text) if tokenize(beginning)]
@@ -323,8 +334,8 @@ def with_spellings(words: Iterable[str]) -> list[str]:
 def compounds(text: str) -> list[str]:
     """Return words with several parts, such as file names, versions, numbers and addresses; the parts must be adjacent.
 
-    Words joined only by a hyphen are left out, because other texts write them as two words. The list also contains the
-    other spellings of ISBNs and numbers, and the words of a name such as getUserById.
+    Of words joined only by a hyphen, only the form without it is in the list, because other texts write them as two
+    words. The list also contains the other spellings of ISBNs and numbers, and the words of a name such as getUserById.
     """
     typed = [word.rstrip("*") for word in text.split()]
     written = [word.lower() for word in typed]
@@ -340,7 +351,20 @@ def compounds(text: str) -> list[str]:
     compound_words += [form for number in grouped_numbers(text) for form in number_forms(number)]
     compound_words += [words for word in typed if (words := in_words(bare(word)))]
     compound_words += [variant for word in written if (variant := with_apostrophe(bare(word)))]
+    compound_words += [form for word in typed if not word.isalpha() for form in unsigned(bare(word))]
+    compound_words += [form for _, form in joined_forms(text)]
     return compound_words + [other for word in written for other in other_spellings(bare(word))]
+
+
+def unsigned(word: str) -> list[str]:
+    """Return the forms of a word without the signs in it, and with or without blanks between letters and digits."""
+    return [*measures.apart(word), *measures.in_other_signs(word)] if HAS_DIGIT.search(word) else unhyphenated(word)
+
+
+def unhyphenated(word: str) -> list[str]:
+    """Return a word without its sign if a part is short, as in *e-mail*; long parts are searched for alone."""
+    whole = joined_word(word)
+    return [whole] if whole and min(map(len, tokenize(word)), default=0) <= SHORT_PART else []
 
 
 def contractions(text: str) -> list[str]:
@@ -385,10 +409,24 @@ def units(text: str, phrases: Iterable[str]) -> list[Unit]:
     by_text = {phrase: Unit(phrase, (phrase,), is_literal=True) for phrase in phrases}
     quoted = set(map(bare, by_text))
     parted = [number[0] for number in numbers.NUMBER.finditer(text) if len(number[0].split()) > 1]
+    parted += phone_numbers.phone_numbers(text) if HAS_DIGIT.search(text) else ()
     for word in dict.fromkeys([*map(bare, text.split()), *parted]):
         if word not in quoted and (unit := make_unit(word)):
             by_text[word] = unit
+    for words, form in joined_forms(text):
+        by_text |= {word: by_text[word].with_form(form) for word in words if word in by_text}
     return list(by_text.values())
+
+
+def joined_forms(text: str) -> Iterator[tuple[Sequence[str], str]]:
+    """Yield typed words that may be one word, with its form."""
+    if not HAS_DIGIT.search(text):
+        return
+    typed = [bare(word) for word in text.split()]
+    for places, form in measures.joined(typed):
+        yield typed[places.start : places.stop], form
+    for written, forms in phone_numbers.phone_numbers(text).items():
+        yield from ((written.split(), form) for form in forms)
 
 
 def make_unit(word: str) -> Unit | None:
@@ -405,7 +443,9 @@ def make_unit(word: str) -> Unit | None:
     is_joined = len(tokenize(word)) > 1 or CAMEL.search(word) is not None or any(map(str.isdigit, word))
     is_signed = not all(map(is_word_character, word))
     others = [*other_spellings(lower), *([lower.removeprefix("v")] if VERSION.fullmatch(lower) else [])]
-    is_literal = is_joined or is_signed or lower != folded(lower)
+    if not word.isalpha():
+        others += [*filter(None, [joined_word(word)]), *unsigned(word), *phone_numbers.other_forms(word)]
+    is_literal = is_joined or is_signed or lower != folded(lower) or TWIN.search(word) is not None
     return Unit(word, tuple(dict.fromkeys([*forms, *others])), is_literal=is_literal)
 
 

@@ -17,16 +17,16 @@ from kb.index.words.emoji import written
 from kb.index.words.matches import Occurrences
 from kb.index.words.query_word_groups import alternatives
 from kb.search.contained_words import ContainedWords, contained_words
-from kb.search.copies import Deduplicated, deduplicate
+from kb.search.copied_passages import Deduplicated, deduplicate
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, Ranking, Scale, best, fuse, measure_scale, or_none
 from kb.search.latest_first import COMPARED, latest_first
-from kb.search.literal_match import coverage
+from kb.search.literal_match import COMPARED_ALONE, coverage, signed_numbers
 from kb.search.literal_match import sought as literals
 from kb.search.name_match import BEST, LOOKED_AT, MOST_NAMED, NameMatch, likeness, sought, spelling, with_name
 from kb.search.passages import FoundPassage, in_succession
 from kb.search.query import Query
-from kb.search.weak_results import are_near, are_wordless
+from kb.search.weak_results import are_off_subject
 from kb.store.protocol import Index, Selection
 from kb.store.rows import Hit, Named
 from kb.telemetry.instruments import Instruments
@@ -122,11 +122,21 @@ class Retriever:
             candidates = self._joined(candidates, self._first_of(missing))
         fused = fuse(candidates)
         fused = fused.with_typed(self._typed(candidates, fused.scores))
-        order = self._latest_first(candidates, fused.scores, best(candidates, fused.scores, candidates.ids.size))
+        order = self._rightly_signed(candidates, best(candidates, fused.scores, candidates.ids.size))
+        order = self._latest_first(candidates, fused.scores, order)
         if successors:
             documents = self._index.documents_of(candidates.ids[order])
             order = np.array(in_succession(order.tolist(), documents, successors), np.int64)
         return Ranking(candidates, fused, order, limit, successors)
+
+    def _rightly_signed(self, candidates: Candidates, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the order without passages that have the number of a phrase only with another sign, unless all do."""
+        patterns = signed_numbers(self._query.where.holding)
+        if not patterns or not order.size:
+            return order
+        texts = self._texts(candidates.ids[order[:COMPARED_ALONE]].tolist())
+        are_right = [all(pattern.search(text) for pattern in patterns) for text in texts]
+        return order[: len(texts)][are_right] if any(are_right) else order
 
     def _latest_first(
         self, candidates: Candidates, scores: NDArray[np.float64], order: NDArray[np.int64]
@@ -222,6 +232,10 @@ class Retriever:
         """Return which words of the query these chunks, by ascending id, contain; None if it has no such words."""
         return contained_words(self._query, ids, self._occurrences, self._selection.full_text_scores)
 
+    def _contained_in(self, ids: NDArray[np.int64]) -> ContainedWords | None:
+        """Return the same, counted again only if a chunk is not a candidate of the last ranking."""
+        return (self._contained.among(ids) if self._contained else None) or self._words_in(ids)
+
     def _texts(self, chunk_ids: Sequence[int]) -> list[str]:
         """Return the title, headings and text of each chunk, as written."""
         return [" ".join((passage.title, *passage.heading, passage.text)) for passage in self._index.texts(chunk_ids)]
@@ -292,13 +306,25 @@ class Retriever:
     def _selection(self) -> Selection:
         return self._index.select(self._query.where)
 
+    def mark_exact(self, passages: Sequence[FoundPassage]) -> None:
+        """Mark the passages that contain each word of the query, and the passages of a document with this name."""
+        every = [each for passage in passages for each in (passage, *passage.more)]
+        ids = np.array(sorted(passage.chunk_id for passage in every), np.int64)
+        contained = self._contained_in(ids)
+        holders = set(ids[contained.are_there.all(axis=0)].tolist()) if contained else set()
+        named = {document_id for document_id, match in self._name_matches.items() if match.is_whole}
+        for passage in every:
+            has_words = passage.chunk_id in holders if contained else passage.fts_score is not None
+            passage.exact = has_words or passage.document_id in named
+        for passage in passages:
+            passage.exact |= any(other.exact for other in passage.more)
+
     def is_weak(self, passages: Sequence[FoundPassage]) -> bool:
-        """Whether none of the best passages answers the query well."""
-        if are_near(passages) or any(self._name_matches.get(passage.document_id) for passage in passages):
+        """Whether the subject of the query is probably not in kb."""
+        if not passages or any(self._name_matches.get(passage.document_id) for passage in passages):
             return False
-        ids = np.array(sorted(passage.chunk_id for passage in passages), np.int64)
-        contained = (self._contained.among(ids) if self._contained else None) or self._words_in(ids)
-        return contained is not None and are_wordless(self._query, contained)
+        contained = self._contained_in(np.array(sorted(passage.chunk_id for passage in passages), np.int64))
+        return contained is not None and are_off_subject(self._query, passages, contained)
 
     def without_copies(self, ranking: Ranking, order: Sequence[int], top: int) -> Deduplicated:
         """Return the `top` best candidates, given best first, without copies of a better candidate in another document.

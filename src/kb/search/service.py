@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from kb.api.errors import ModelChanged
 from kb.api.search_models import CopyOf, UnknownWord, UnreadableFile
 from kb.embed.protocol import Embedder
-from kb.search.copies import Deduplicated
+from kb.search.copied_passages import Deduplicated
 from kb.search.fusion import Ranking
 from kb.search.highlights import Highlighter
 from kb.search.name_match import unreadable
+from kb.search.operators import Operator
 from kb.search.other_languages import other_languages
 from kb.search.passages import PASSAGES, FoundPassage, TokenBudget, count, fit, group
 from kb.search.query import Query
@@ -51,8 +52,9 @@ class SearchAnswer:
     `omitted` counts the passages that did not fit into the budget, `pending` the unfinished jobs.
     `unknown` are the words that no document contains, each with the nearest known words, of which the search used the
     first; an identifier or a name has at most its parts. `unreadable` lists some of the `unreadable_count` files that
-    the query names. `weak` is true if no result answers the query well; then `other_languages` lists languages, other
-    than the query's, of documents within its filter.
+    the query names. `weak` is true if the subject of the query is probably not in kb; then `other_languages` lists
+    languages, other than the query's, of documents within its filter. `operators` are the operators of the query, and
+    `as_typed` the query that searches for the words of `unknown` as they were typed.
     """
 
     results: list[FoundPassage]
@@ -63,6 +65,8 @@ class SearchAnswer:
     unreadable_count: int = 0
     weak: bool = False
     other_languages: list[str] = field(default_factory=list)
+    operators: list[Operator] = field(default_factory=list)
+    as_typed: str | None = None
 
 
 class SearchService:
@@ -108,6 +112,8 @@ class SearchService:
     ) -> SearchAnswer:
         """Return the `top` best passages; when `grouped`, the `top` best documents, each by its best passage.
 
+        For a query of only filters, these are the beginnings of the newest documents.
+
         Args:
             query: the query.
             top: the number of results.
@@ -117,6 +123,8 @@ class SearchService:
         """
         begun = perf_counter()
         try:
+            if query.only_filters:
+                return self._newest(query.where, top, max_tokens)
             return self._answer(query, top, grouped=grouped, max_tokens=max_tokens, explain=explain)
         finally:
             self._instruments.searches.add(perf_counter() - begun)
@@ -128,6 +136,7 @@ class SearchService:
             if query.text is not None and tx.space != VectorSpace.of(embedder.spec):
                 embedder = self._model_of(tx.space)
             index = tx.index
+            query = query.with_related(index.related(query.single_words()))
             unknown = unknown_words(tx, query)
             if instead := {word.lower(): nearest[0] for word, nearest in unknown.items() if nearest}:
                 query = query.respelled(instead)
@@ -140,6 +149,8 @@ class SearchService:
                     break
             if vector and not query.exact:
                 self._recall.observe(vector.result(), query.where, tx.space)
+            if not unknown:
+                retriever.mark_exact(passages)
             failed = unreadable(tx, query, index.analyzer)
             total = count(passages)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
@@ -155,6 +166,18 @@ class SearchService:
                 weak,
                 other_languages(tx, query, index.languages) if weak else [],
             )
+
+    def _newest(self, where: Filter, top: int, max_tokens: int | None) -> SearchAnswer:
+        """Return the first passages of the newest documents within a filter."""
+        with self._store.view() as tx:
+            newest = [document.id for document in tx.documents.page(where, sort="date", limit=top, cursor=None)]
+            first = dict(tx.documents.chunk_ids(newest, 1))
+            hits = tx.index.hits([first[document_id] for document_id in newest if document_id in first])
+            scores = {"score": 0.0, "fts_score": None, "vec_score": None, "context_score": None}
+            passages = [FoundPassage.of(hit, **scores, exact=True) for hit in hits]
+            budget = TokenBudget(max_tokens, partial(_count_tokens, self._embedder.current))
+            results = list(fit(passages, budget, Highlighter(tx.index.analyzer, ())))
+            return SearchAnswer(results, len(passages) - len(results), tx.jobs.pending())
 
     def similar(self, tx: Transaction, document_id: int, top: int) -> SearchAnswer:
         """Return the `top` documents nearest in meaning to an existing one, each by its nearest passages."""

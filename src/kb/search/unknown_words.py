@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Final
 
@@ -13,7 +13,7 @@ from kb.index.words.segmentation import folded, has_run
 from kb.index.words.speller import NEAREST
 from kb.index.words.stems import stemmed
 from kb.index.words.word_variants import in_words, spellings
-from kb.search import numbers
+from kb.search import numbers, phone_numbers
 from kb.search.name_match import LOOKED_AT, MOST_NAMED, is_in_name
 from kb.search.query import MAX_PARTS, Query, Unit, tokenize
 from kb.store.protocol import Selection, Transaction
@@ -43,7 +43,8 @@ def unknown_words(tx: Transaction, query: Query) -> dict[str, list[str]]:
     everywhere = tx.index.select(Filter(limit=query.where.limit))  # all that the caller may read
     exact: dict[str, list[str]] = {word: [] for word in _unknown_exact(tx, everywhere, query)}
     unknown = exact | _misspelled(tx, everywhere, query)
-    for word in islice(filter(str.isalnum, unknown), MOST_PARTED):
+    typed = (word for word in unknown if word.isalnum() and word not in query.where.holding)
+    for word in islice([*typed], MOST_PARTED):
         if parts := _parted(word.lower(), everywhere):
             unknown[word] = [parts, *unknown[word]][:NEAREST]
     return unknown
@@ -53,6 +54,7 @@ def _misspelled(tx: Transaction, everywhere: Selection, query: Query) -> dict[st
     if not query.plain:
         return {}
     others = {word: spellings(word) for word in query.plain}
+    related = {unit.text.lower(): unit.related for unit in query.units}
     words = [*others, *chain.from_iterable(others.values())]
     unknown = everywhere.unknown(words)
     index = tx.index
@@ -61,9 +63,13 @@ def _misspelled(tx: Transaction, everywhere: Selection, query: Query) -> dict[st
         for word, typed in others.items()
         if word in unknown
         and all(other in unknown for other in typed)
-        and not any(everywhere.best_ids([stem], 1).size for stem in stemmed([folded(word)], index.languages))
+        and not _has_any(everywhere, [*stemmed([folded(word)], index.languages), *related.get(word, ())])
         and not tx.documents.named(index.analyzer.indexed(word), MOST_NAMED, 1)
     }
+
+
+def _has_any(everywhere: Selection, forms: Iterable[str]) -> bool:
+    return any(everywhere.best_ids([form], 1).size for form in forms)
 
 
 def _unknown_exact(tx: Transaction, everywhere: Selection, query: Query) -> list[str]:
@@ -71,11 +77,7 @@ def _unknown_exact(tx: Transaction, everywhere: Selection, query: Query) -> list
     if not sought:
         return []
     everywhere.look_up(chain.from_iterable(sought.values()))
-    return [
-        word
-        for word, forms in sought.items()
-        if not any(everywhere.best_ids([form], 1).size for form in forms) and not _is_name(tx, word)
-    ]
+    return [word for word, forms in sought.items() if not _has_any(everywhere, forms) and not _is_name(tx, word)]
 
 
 def _parted(word: str, everywhere: Selection) -> str | None:
@@ -85,7 +87,9 @@ def _parted(word: str, everywhere: Selection) -> str | None:
     places = range(SHORTEST_PART, len(word) - SHORTEST_PART + 1)
     even = sorted(places, key=lambda place: abs(2 * place - len(word)))
     phrases = [f"{word[:place]} {word[place:]}" for place in even]
-    if any(map(str.isdigit, word)):
+    if word.isdecimal():
+        phrases = list(phone_numbers.grouped(word))
+    elif any(map(str.isdigit, word)):
         phrases = [" ".join(DIGITS_OR_LETTERS.findall(word))]
     phrases = [phrase for phrase in phrases if 1 < len(phrase.split()) <= MAX_PARTS]
     everywhere.look_up(phrases)
@@ -106,6 +110,8 @@ def is_identifier(unit: Unit) -> bool:
     text = unit.text.lower()
     if not unit.is_literal or has_run(text) or len(tokenize(text)) > MAX_PARTS:
         return False
+    if text.isdecimal() and len(text) >= phone_numbers.FEWEST:
+        return True
     if number := numbers.meant(text):
         return len(number.whole) >= LEAST_DIGITS and not number.decimals and not numbers.is_year(number)
     if any(map(str.isdigit, text)):

@@ -1,7 +1,5 @@
 """SQLite's tokenizer, which splits texts into words for every database."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """The functions of a module that opens a kind of databases (`kb.api.store_kinds.StoreKind.backend`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The chunks of an earlier version as bytes."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The space of the default model, and the error for a database with vectors of another model."""
 
-from __future__ import annotations
-
 from kb.store.rows import VectorSpace
 
 DEFAULT_SPACE = VectorSpace(

@@ -1,7 +1,5 @@
 """The lock that keeps a data folder or a database to one engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The numbered migrations of a store, and the databases too old for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Final

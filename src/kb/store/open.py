@@ -1,7 +1,5 @@
 """Open the store that the settings name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -21,8 +19,6 @@ def open_store(settings: Settings, space: VectorSpace, read_url: str | None = No
     """Open the store that the settings name.
 
     Args:
-        settings: the settings.
-        space: the space of the vectors.
         read_url: the URL of replicas of a shared database.
 
     Raises:

@@ -4,8 +4,6 @@ All work happens in a transaction. `with store.read() as tx` sees a snapshot of 
 changes it completely or not at all; writes run one after the other. A transaction's methods are grouped by subject.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -199,6 +197,9 @@ class Links(Protocol):
 
     def in_text(self, text: str, document: Document | None, limit: Limit | None = None) -> list[OutgoingLink]:
         """Return the links in a text that a document, or else a new note, will have."""
+
+    def is_linked(self, source_path: str) -> bool:
+        """Return whether a document links to a file that kb may not have, by its path or name."""
 
     def incoming(self, document: Document, most: int, limit: Limit | None = None) -> tuple[list[Backlink], int]:
         """Return the first `most` documents with a link to a document, and the number of all of them."""
@@ -447,6 +448,9 @@ class Index(Protocol):
         """The languages of the documents."""
 
     def select(self, where: Filter) -> Selection: ...
+    def related(self, words: Iterable[str]) -> dict[str, list[str]]:
+        """Return the words of the database that are compounds with a word, or the word in another script."""
+
     def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
         """Return the document of each chunk, in the order given."""
 
@@ -526,7 +530,15 @@ class NoteFiles(Protocol):
     def set_folder(self, state: NotesFolderState) -> None:
         """Write the state of the folder; an engine must hold it."""
 
-    def all(self) -> list[NoteFile]: ...
+    def all(self) -> list[NoteFile]:
+        """Return the files of notes."""
+
+    def attachments(self) -> list[NoteFile]:
+        """Return the files of other documents."""
+
+    def unwritten_attachments(self) -> list[tuple[int, int]]:
+        """Return the other documents with a file that changed, or below `attachments`, as `unwritten` returns notes."""
+
     def base(self, document_id: int) -> bytes | None:
         """Return what `put` got along with the file of a note."""
 
@@ -538,6 +550,9 @@ class NoteFiles(Protocol):
 
     def remove(self, document_id: int) -> None: ...
     def clear(self) -> None: ...
+    def distrust(self) -> None:
+        """Forget the content of all files, but not the notes that they belong to."""
+
     def unwritten(self) -> list[tuple[int, int]]:
         """Return the notes whose version is not the version of their file, with their versions, by ascending id."""
 

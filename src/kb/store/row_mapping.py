@@ -126,7 +126,6 @@ def mapper(cls: Callable[..., Row], **columns: str | Mapper[Any]) -> Mapper[Row]
 
 
 def parse_limit(limits: str | None) -> Limit | None:
-    """Return a limit from its stored form."""
     if limits is None:
         return None
     fields_ = json.loads(limits)

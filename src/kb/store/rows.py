@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb import clock
-from kb.api.date_parsing import own_day
+from kb.api.document_day import Dated
 from kb.api.fields import JobKind, JobStatus, ReembedState
 from kb.api.rights import Caller, Limit, Right
 from kb.clock import shown
@@ -208,26 +208,6 @@ NOBODY = Author()
 """The author of changes from before kb recorded authors."""
 
 
-class Dated:
-    """The times of a document, and the one rule for its day."""
-
-    __slots__ = ()
-    date: str | None
-    created_at: str
-    updated_at: str | None
-
-    @property
-    def changed(self) -> str:
-        """The time of the last change, or else of the addition."""
-        return self.updated_at or self.created_at
-
-    @property
-    def day(self) -> str:
-        """The day that the document's own date names, or else the day of its last change."""
-        day = own_day(self.date) if self.date else None  # most documents have none, and lists read many
-        return day or (self.updated_at or self.created_at)[: len("2026-01-31")]
-
-
 @dataclass(frozen=True, slots=True)
 class Document(OptionalFields, Dated):
     """The current state of a document. Times are UTC, ISO 8601; `date` is in the document's own form.
@@ -271,8 +251,6 @@ def content_fields(document: Document) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stored chunk."""
-
     id: int
     index: int
     header: str
@@ -295,8 +273,6 @@ def _said(chunk: Chunk | NewChunk) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The size of a document."""
-
     chunks: int
     characters: int
 
@@ -338,8 +314,9 @@ class Filter:
     """The conditions on documents: all of `tags`, one of `tag_any`, none of `tag_not`, and the other fields.
 
     Each tag also includes the tags below it, unless `tag_exact` is True; the tags of `limit` always do.
-    `created_after` is inclusive, `created_before` exclusive. `source_prefix` is the beginning of the path,
-    `source_part` any part of it, with ASCII case ignored. `name` is the name of the file or the title of the note, with
+    A document has one of `doc_types` and none of `doc_types_not`. `created_after` is inclusive, `created_before`
+    exclusive. `source_prefix` is the beginning of the path; `source_parts` are all in it and `source_parts_not` are
+    not, with ASCII case ignored. `name` is the name of the file or the title of the note, with
     `*` and `?` as wildcards. `id_prefix` is the beginning of the id. `updated_after` compares the time of the last
     change, or else of the creation; `after` and `before` compare the document date, or else the same time. `among`
     lists the ids to choose from. A document contains all the texts in `holding` and none in `lacking`. `limit` is the
@@ -351,12 +328,15 @@ class Filter:
     tag_not: tuple[str, ...] = ()
     tag_exact: bool = False
     doc_type: str | None = None
+    doc_types: tuple[str, ...] = ()
+    doc_types_not: tuple[str, ...] = ()
     lang: str | None = None
     source_path: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
     source_prefix: str | None = None
-    source_part: str | None = None
+    source_parts: tuple[str, ...] = ()
+    source_parts_not: tuple[str, ...] = ()
     name: str | None = None
     id_prefix: str | None = None
     updated_after: datetime | None = None
@@ -675,7 +655,6 @@ class NamedKey:
 
     @property
     def caller(self) -> Caller:
-        """The caller with this key."""
         limit = Limit(self.tags, self.folder) if self.tags or self.folder else None
         return Caller(self.name, self.right, limit, is_named=True)
 

@@ -1,7 +1,5 @@
 """The order in which threads may write."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The work of one job: its content is read, embedded and written, or the job fails with a reason."""
 
-from __future__ import annotations
-
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -14,14 +12,14 @@ from typing import NamedTuple
 from kb.access.restricted_store import as_caller
 from kb.api.errors import AlreadyReplaced, Forbidden, LeaseLost, OutOfReach, Unreadable
 from kb.api.fields import NOTE, VECTORS
-from kb.api.job_errors import IN_BIN, OF_ENGINE
+from kb.api.job_error_phrases import IN_BIN, OF_ENGINE
 from kb.api.rights import Caller
 from kb.blobs.protocol import staged_as
-from kb.documents.late_vectors import add_vectors, await_vectors, draft_of
 from kb.documents.originals import Originals
-from kb.documents.replacement import check_current, replacement_remedy
-from kb.documents.save import save
+from kb.documents.replaced_notes import check_current, replacement_remedy
 from kb.documents.staging import discard, staged_jobs
+from kb.documents.vectors_by_job import add_vectors, await_vectors, draft_of
+from kb.documents.write_document import write_document
 from kb.embed.protocol import Embedder
 from kb.ingest.draft import Draft, draft_file, draft_note, embed_slices, embedded_contents
 from kb.ingest.stop_signal import StopSignal
@@ -93,7 +91,6 @@ class WorkerParts:
     """The parts that a worker uses.
 
     Args:
-        store: the database.
         embedder: the model.
         originals: the kept and staged files.
         sandbox: reads files.
@@ -115,7 +112,6 @@ class Ingestion:
     """Turns claimed jobs into documents.
 
     Args:
-        parts: the parts that it uses.
         reader: the one thread that uses the sandbox.
         cutter: reads notes, which need no file.
         writer: the one thread that writes documents.
@@ -320,7 +316,7 @@ class Ingestion:
             try:
                 if content.replaces is not None:
                     check_current(mine, content.replaces, content.content_hash, job.source_path)
-                saved = save(mine, content, job.source_path, job.tags, part_of=job.part_of, author=job.author)
+                saved = write_document(mine, content, job.source_path, job.tags, part_of=job.part_of, author=job.author)
             # because of other writes in the meantime; nothing is written yet
             except (Forbidden, AlreadyReplaced) as error:
                 replaced = content.replaces if isinstance(error, AlreadyReplaced) else None
@@ -385,13 +381,10 @@ class Ingestion:
         size = {"chunks": len(content.chunks)} if content else {}
         logger.info("job %s", outcome, extra={"job_id": job.id, "kind": kind, **size})
         if outcome != "gave_up":
-            self._unstage(job)
-
-    def _unstage(self, job: Job) -> None:
-        try:
-            discard(job.staged, self._blobs)
-        except OSError as error:  # a sweep removes it; the job has ended anyway
-            logger.warning("job %s: could not remove its staged file yet: %s", job.id, error)
+            try:
+                discard(job.staged, self._blobs)
+            except OSError as error:  # a sweep removes it; the job has ended anyway
+                logger.warning("job %s: could not remove its staged file yet: %s", job.id, error)
 
 
 def is_there(tx: Transaction, job: Job) -> bool:

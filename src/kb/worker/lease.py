@@ -3,8 +3,6 @@
 Several engines may share a database. An engine without a heartbeat for too long loses its jobs to the others.
 """
 
-from __future__ import annotations
-
 import errno
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +21,9 @@ logger = logging.getLogger(__name__)
 
 BEAT_SECONDS = 4.0
 """The interval in seconds: an engine with a broken connection counts as dead ten seconds after its last heartbeat."""
+
+STALLED_SECONDS = 120.0
+"""A running job without a heartbeat for this time is restarted."""
 
 RETRY_SECONDS: Final = 1.0
 
@@ -67,7 +68,6 @@ class Lease:
         return monotonic() - self._begun[job_id] if job_id in self._begun else None
 
     def record_start(self, tx: Transaction, job_id: int) -> None:
-        """Store the start time of a job."""
         if job_id in self._begun:
             tx.jobs.set_started(job_id, monotonic() - self._begun[job_id])
 

@@ -34,7 +34,7 @@ from kb.ingest.draft import SLICE
 from kb.store.rows import Job, VectorSpace
 from kb.telemetry.instruments import FollowingPool
 from kb.worker.job import ENGINE_ENDED, MAX_ATTEMPTS, DraftedJob, Ingestion, WorkerParts
-from kb.worker.lease import Heartbeat, Lease
+from kb.worker.lease import STALLED_SECONDS, Heartbeat, Lease
 
 logger = logging.getLogger(__name__)
 
@@ -61,9 +61,6 @@ LONG_SLICES = 4
 
 WAITING_SLICES = 64
 """The number of slices of long texts that may wait in memory for the short texts claimed with them."""
-
-STALLED_SECONDS = 120.0
-"""A running job without a heartbeat for this time is restarted."""
 
 EXPIRE_SECONDS = 3600.0
 """The pause between deletions of expired jobs, earlier versions and documents in the bin."""
@@ -418,5 +415,4 @@ def chunk_count(jobs: Iterable[DraftedJob]) -> int:
 
 
 def written_paths(jobs: Iterable[DraftedJob]) -> set[str]:
-    """Return the paths that the jobs write to."""
     return {job.source_path for job, _ in jobs if job.source_path}

@@ -6,8 +6,6 @@ database, one of them computes the vectors. The others load the model in the mea
 over if that engine stops.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -57,7 +55,6 @@ class VectorBuilder:
     """Computes the second set of vectors and puts it into use.
 
     Args:
-        store: the database.
         space: the space of the new vectors.
         embedder: the model that computes them.
         on_progress: receives the numbers of vectors done and in total.
@@ -144,7 +141,6 @@ class Reembedder:
     """Computes a second set of vectors in a thread on request, and keeps the model of the vectors in use active.
 
     Args:
-        store: the database.
         settings: the settings of the engine, which name the wanted model.
         space: the space of that model.
         model: the active model.
@@ -180,7 +176,6 @@ class Reembedder:
         return self._builder is not None
 
     def progress(self) -> Reembedding:
-        """Return the state and progress."""
         with self._store.read() as tx:
             in_use, second = tx.space, tx.second.get()
             builder = self._builder

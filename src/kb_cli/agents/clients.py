@@ -44,7 +44,6 @@ class Client:
 
 
 def load_clients() -> dict[str, Client]:
-    """Return the clients by name, with the paths of this machine."""
     tables = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     return {name: to_client(**table) for name, table in tables.items()}
 
@@ -128,7 +127,6 @@ def goose_config(url: str, headers: Headers) -> str:
 
 
 def plain_address(url: str, headers: Headers) -> str:
-    """Return the address and headers, for clients with a form."""
     return "\n".join([f"URL: {url}", *(f"{name}: {value}" for name, value in headers.items())])
 
 

@@ -3,12 +3,15 @@
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
 from kb.api.errors import KbError
 from kb.api.stream_safe import composed
+from kb.api.web_address import is_page
 from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call_async
@@ -21,7 +24,7 @@ from kb_cli.sync.folder_names import fetch_names
 from kb_cli.sync.remote_files import fetch_extracted, fetch_files, fetch_rejected
 from kb_cli.sync.report import print_failures, summarize, unreadable_items
 from kb_cli.sync.upload import Uploader
-from kb_cli.sync.web_fetch import fetch, is_address, without_userinfo
+from kb_cli.sync.web_fetch import fetch, without_userinfo
 from kb_cli.sync.zip_archive import is_archive, unpacked
 
 Paths = Annotated[
@@ -84,14 +87,14 @@ def add(
     or with --wait the finished job, or null if the document already has this content.
     """
     check_code_page(zip_names)
-    if whole and not any(map(is_address, paths)):
+    if whole and not any(map(is_page, paths)):
         raise exit_codes.UsageError("--whole only applies to web addresses, such as https://example.com/page.")
     source_path = source_path and composed(source_path)
     options = Options(split_tags(tags), title, source_path, exclude or [], zip_names, wait, quiet=json)
     selection = FileSelection()
     if STDIN in paths:
         items = [add_stdin(paths, options)]
-    elif any(map(is_address, paths)):
+    elif any(map(is_page, paths)):
         items = add_pages(paths, options, whole=whole)
     else:
         selection = select_files(paths, options.exclude, follow_links=follow_links)
@@ -193,13 +196,14 @@ def add_pages(addresses: list[str], options: Options, *, whole: bool) -> list[Fi
     """
     shown = map(without_userinfo, addresses)
     items = [FileItem(address, options.source_path or address, options.tags) for address in shown]
-    if not all(map(is_address, addresses)):
+    if not all(map(is_page, addresses)):
         raise exit_codes.UsageError("'kb add' takes web addresses or files, not both. Run one command for each.")
     if len(items) > 1 and (options.title or len({item.source_path for item in items}) == 1):
         raise exit_codes.UsageError(f"--title and --source-path need a single page, but these are {len(items)}.")
     for address, item in zip(addresses, items, strict=True):
         try:
             with fetch(address, whole=whole) as fetched:
+                item.source_path = options.source_path or call_async(partial(first_address, fetched.addresses))
                 send(item, fetched.name, fetched.content, options, item.source_path)
             if fetched.why_whole:
                 output.print_error(f"{item.path}: kb keeps the whole page, including menus: {fetched.why_whole}")
@@ -210,6 +214,12 @@ def add_pages(addresses: list[str], options: Options, *, whole: bool) -> list[Fi
                 raise
             item.error = error.detail
     return items
+
+
+async def first_address(addresses: Sequence[str], client: EngineClient) -> str:
+    """Return the address under which the engine has a page already, or else the last one."""
+    known = await fetch_files(client, addresses)
+    return next((address for address in addresses if address in known), addresses[-1])
 
 
 def add_archive(archive: Path, prefix: str, options: Options) -> tuple[list[FileItem], FileSelection]:
@@ -229,7 +239,6 @@ def add_archive(archive: Path, prefix: str, options: Options) -> tuple[list[File
 
 
 def check_code_page(code_page: str | None) -> None:
-    """Check a code page."""
     try:
         b"a".decode(code_page or "utf-8")
     except LookupError:

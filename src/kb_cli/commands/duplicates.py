@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from kb.client.client import EngineClient
-from kb.words import describe_shared
+from kb.wording import describe_shared
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call_async
 from kb_cli.runtime.options import Json, option

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from kb.api.errors import NotFound
 from kb.api.omissions import phrase
+from kb.api.web_address import is_page, page_address
 from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
@@ -94,6 +95,9 @@ async def find_id(client: EngineClient, path: str) -> int:
 async def possible_paths(client: EngineClient, path: str) -> AsyncIterator[str]:
     """Yield the possible source paths of a path, the most likely first."""
     yield path
+    if is_page(path):
+        yield page_address(path)
+        return
     yield (await fetch_names(client)).source_path(path)
     yield to_source_path(path)
 

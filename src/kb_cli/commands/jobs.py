@@ -4,7 +4,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from kb.api.errors import NotFound
-from kb.api.job_errors import remedy_for
+from kb.api.job_error_phrases import remedy_for
 from kb.api.omissions import phrase
 from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
@@ -77,7 +77,6 @@ def jobs(
 
 
 def parse_ids(words: list[str]) -> list[int]:
-    """Return the words as ids."""
     if not words or not all(word.isascii() and word.isdigit() and int(word) for word in words):
         raise exit_codes.UsageError("A job's ID is a number such as 42.")
     return list(map(int, words))

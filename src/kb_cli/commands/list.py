@@ -6,10 +6,10 @@ from typing import Annotated, Any
 from kb.client.client import EngineClient
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import EMPTY, FilterOptions, IdsOnly, Json, explain_nothing, option, with_filters
+from kb_cli.runtime.options import EMPTY, FilterOptions, IdsOnly, Json, explain_nothing, option, with_options
 
 
-@with_filters
+@with_options
 def list_(
     *,
     filters: FilterOptions,

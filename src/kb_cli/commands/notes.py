@@ -31,31 +31,37 @@ def notes(
         output.print_json(answer)
     else:
         output.print_fields(described(answer))
-    return exit_codes.FAILURE if answer["stopped"] or answer["withheld"] else exit_codes.OK
+    return exit_codes.FAILURE if answer["stopped"] or answer["withheld"] or answer["trouble"] else exit_codes.OK
 
 
 def described(folder: dict[str, Any]) -> dict[str, object]:
     return {
         "folder": folder["path"] if folder["held"] else f"{folder['path']}, kept by another engine",
-        "files": folder["files"],
+        "files": progress(folder),
         "to write": folder["waiting"] or None,
-        "stopped": folder["stopped"],
+        "trouble": " ".join(folder["trouble"]) or folder["stopped"],
         "not deleted": " ".join(folder["withheld"]),
         "conflicts": "; ".join(folder["conflicts"]),
         "problems": "; ".join(f"{problem['path']}: {problem['reason']}" for problem in folder["problems"]),
     }
 
 
+def progress(folder: dict[str, Any]) -> str:
+    """Return the number of files, and how many of them kb has read while it reads them."""
+    files, to_read = folder["files"], folder["to_read"]
+    return f"{files - to_read:,} of {files:,}" if to_read else f"{files:,}"
+
+
 def summary(folder: dict[str, Any] | None) -> str | None:
     """Return the folder and its state in one line; None without a folder."""
     if folder is None:
         return None
-    parts = [f"{folder['files']} files"]
+    parts = [f"{progress(folder)} files"]
     if folder["waiting"]:
         parts.append(f"{folder['waiting']} to write")
     if folder["conflicts"]:
         parts.append(f"{len(folder['conflicts'])} conflicts")
     if folder["problems"]:
         parts.append(f"{len(folder['problems'])} problems")
-    trouble = [folder["stopped"]] if folder["stopped"] else folder["withheld"]
+    trouble = folder["trouble"] or ([folder["stopped"]] if folder["stopped"] else folder["withheld"])
     return f"{folder['path']}: {', '.join(parts)}{' - ' if trouble else ''}{' '.join(trouble)}"

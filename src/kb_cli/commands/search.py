@@ -1,12 +1,15 @@
 """kb search and kb similar."""
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Annotated, Any
 
 from kb.api.errors import Invalid
+from kb.api.limits import DEFAULT_TOP
+from kb.api.search_wording import FEW, PROBABLY_NOT, end_of_exact, has_no_word, written
 from kb.markdown.signs import MARKDOWN, replacements
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
@@ -21,7 +24,7 @@ from kb_cli.runtime.options import (
     argument,
     explain_nothing,
     option,
-    with_filters,
+    with_options,
 )
 from kb_cli.runtime.terminal_styles import BOLD, CYAN, DIM, MATCH, Styled, width_of_terminal
 from kb_cli.sync.folder_names import local_place
@@ -36,10 +39,10 @@ MOST_OF_DOCUMENT = 3
 MOST_COPIES = 3
 
 
-@with_filters
+@with_options
 def search(
     query: Annotated[list[str], argument("QUERY", "Words or a question.")],
-    top: Annotated[int, option("-n --top N", "The maximum number of passages.", min=1)] = 10,
+    top: Annotated[int | None, option("-n --top N", "The maximum number of passages, 10 by default.", min=1)] = None,
     *,
     filters: FilterOptions,
     documents: Annotated[bool, option("--documents", "Show each document only once, with its best passage.")] = False,
@@ -56,6 +59,9 @@ def search(
 
     kb searches by words and by meaning, so it nearly always finds something. If no document contains any word of the
     query, kb says so.
+
+    The query may have operators: tag:x, #x, path:x, type:pdf, after:2026-03, before:2026, -word, "a phrase", and a dash
+    before any of them. Put such a query in single quotes; docs/query.md has the rules.
     """
     if not " ".join(query).strip():
         raise exit_codes.UsageError("The query is empty. Give words or a question: 'kb search spare key'.")
@@ -63,7 +69,7 @@ def search(
         raise Invalid("Use --fts-only or --vec-only, not both. To search by words and by meaning, leave both out.")
     request = filters.to_request("tags") | {
         "query": " ".join(query),
-        "top": top,
+        "top": top or DEFAULT_TOP,
         "fts_only": fts_only,
         "vec_only": vec_only,
         "exact": exact,
@@ -72,7 +78,7 @@ def search(
         "explain": explain,
     }
     answer = call(lambda client: client.search(**request))
-    report(answer, filters, ids=ids, json=json, vec_only=vec_only)
+    report(answer, filters, ids=ids, json=json, vec_only=vec_only, is_counted=top is not None)
     if not answer["results"]:
         return exit_codes.FAILURE
     if open_:
@@ -83,7 +89,9 @@ def search(
     return exit_codes.OK
 
 
-def report(answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: bool, vec_only: bool) -> None:
+def report(
+    answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: bool, vec_only: bool, is_counted: bool
+) -> None:
     results = answer["results"]
     if json:
         output.print_json(answer)
@@ -97,25 +105,38 @@ def report(answer: dict[str, Any], filters: FilterOptions, *, ids: bool, json: b
             output.print_error(f"{more} more files with that name are unreadable: 'kb jobs --status failed' lists them")
     if not results:
         output.print_error(explain_empty(answer, filters))
+        report_operators(answer)
     elif ids:
         output.write(
             "".join(f"{document_id}\n" for document_id in dict.fromkeys(result["document_id"] for result in results))
         )
     else:
+        report_operators(answer)
         for file in answer["unknown"]:
             output.print_error(describe_unknown(file))
-        if all(result["fts_score"] is None for result in results) and not vec_only:
-            matching = " that matches the filters" if any(vars(filters).values()) else ""
+        if answer["as_typed"]:
+            output.print_error(f"as typed: kb search {shlex.quote(output.one_line(answer['as_typed']))}")
+        if has_no_word(results) and not vec_only:
+            is_filtered = any(vars(filters).values()) or answer["operators"]
+            matching = " that matches the filters" if is_filtered else ""
             output.print_error(f"no document{matching} contains any of these words; the closest in meaning:")
         elif answer["weak"]:
-            output.print_error("no document answers this well; the closest:")
+            output.print_error(f"{PROBABLY_NOT}; the closest:")
         if others := answer["other_languages"]:
             there = "that language" if len(others) == 1 else "those languages"
             output.print_error(f"other documents are in {', '.join(others)}: also search in {there}")
+        shown = results[:FEW] if answer["weak"] and not is_counted else results
         with output.paged():
-            print_results(results)
+            print_results(shown)
+            if more := len(results) - len(shown):
+                output.print_styled(Styled(f"\n{INDENT}{more} more: -n {len(results)}", DIM))
         if output.is_terminal():
             remember(results)
+
+
+def report_operators(answer: dict[str, Any]) -> None:
+    if operators := output.one_line(written(answer["operators"])):
+        output.print_error(f"filters: {operators}")
 
 
 def describe_unknown(unknown: dict[str, Any]) -> str:
@@ -129,7 +150,7 @@ def describe_unknown(unknown: dict[str, Any]) -> str:
 def explain_empty(answer: dict[str, Any], filters: FilterOptions) -> str:
     """Return a message: kb found nothing, the reason if known, and the number of unfinished jobs."""
     pending = answer.get("pending")
-    reason = explain_nothing(filters)
+    reason = explain_nothing(filters, answer["operators"])
     if pending and reason == EMPTY:
         reason = ""
     waiting = f"; {'1 job is' if pending == 1 else f'{pending} jobs are'} unfinished" if pending else ""
@@ -139,6 +160,7 @@ def explain_empty(answer: dict[str, Any], filters: FilterOptions) -> str:
 def print_results(results: list[dict[str, Any]]) -> None:
     shown: Counter[int] = Counter()
     most = MOST_OF_DOCUMENT if output.is_terminal() else len(results)
+    exact, what_follows = end_of_exact(results)
     for rank, result in enumerate(results, 1):
         shown[result["document_id"]] += 1
         if shown[result["document_id"]] <= most:
@@ -148,6 +170,8 @@ def print_results(results: list[dict[str, Any]]) -> None:
             print_copies(result)
             if result.get("explanation"):
                 print_explanation(result)
+        if rank == exact and what_follows:
+            output.print_styled(Styled(f"\n    ── {what_follows} ──", DIM))
     for document_id, count in shown.items():
         if count > most:
             output.write(f"\n{INDENT}+{count - most} more in document {document_id}: 'kb get {document_id}'\n")

@@ -263,7 +263,6 @@ def systemctl(*words: str) -> None:
 
 
 def run_quietly(command: list[str]) -> None:
-    """Run a program of the system."""
     ended = end_of(command, " To run the engine in a terminal, use 'kb serve'.")
     if ended.returncode:
         reason = ended.stderr.strip() or ended.stdout.strip()

@@ -63,7 +63,6 @@ def format_precisions(precisions: dict[str, int]) -> str:
 
 
 def describe_machine(engine_url: str) -> dict[str, object]:
-    """Return the data folder, the start time and the process of an engine on this machine."""
     from rich.filesize import decimal
 
     folder = data_folder()

@@ -6,34 +6,18 @@ from typing import Annotated
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.files import absolute
-from kb_cli.runtime.options import (
-    DeleteMissing,
-    Exclude,
-    FolderName,
-    FollowLinks,
-    Json,
-    Tags,
-    TakeOver,
-    argument,
-    option,
-    split_tags,
-)
+from kb_cli.runtime.options import FolderOptions, Json, TakeOver, argument, option, with_options
 from kb_cli.sync.digests import DigestCache
-from kb_cli.sync.folder import Folder
-from kb_cli.sync.folder_names import chosen_prefix, named
-from kb_cli.sync.report import needs_yes, print_plan, print_result
+from kb_cli.sync.folder_names import named
+from kb_cli.sync.report import exit_code, needs_yes, print_plan, print_result
 from kb_cli.sync.round import plan_sync, sync_folder
 from kb_cli.sync.watch_rounds import follow
 
 
+@with_options
 def sync(
     folder: Annotated[Path, argument("FOLDER", "The folder, such as ~/vault.")],
-    tags: Tags = None,
-    exclude: Exclude = None,
-    follow_links: FollowLinks = False,
-    delete: DeleteMissing = False,
-    name: FolderName = None,
+    options: FolderOptions,
     watch: Annotated[bool, option("--watch", "Keep running, and sync after each change.")] = False,
     dry_run: Annotated[bool, option("--dry-run", "Only show the changes that kb would make.")] = False,
     yes: Annotated[
@@ -60,14 +44,7 @@ def sync(
     """
     if watch and (dry_run or json):
         raise UsageError("--watch cannot be used with --dry-run or --json.")
-    path = folder.expanduser()
-    local = Folder(
-        *(absolute(path), chosen_prefix(name), tuple(split_tags(tags)), tuple(exclude or ()), delete),
-        is_sure=yes,
-        follow_links=follow_links,
-        take_over=take_over,
-        is_watched=watch,
-    )
+    local = options.folder(folder, is_sure=yes, take_over=take_over, is_watched=watch)
     digests = DigestCache()
     if watch:  # retries if the engine is unreachable
         call_async(lambda client: follow(client, local, digests))
@@ -79,6 +56,4 @@ def sync(
         return exit_codes.USAGE if needs_yes(planned) else exit_codes.OK
     result = call_async(lambda client: sync_folder(client, local, digests, quiet=json))
     print_result(result, json=json)
-    if needs_yes(result):
-        return exit_codes.USAGE
-    return exit_codes.FAILURE if result.withheld or any(item.is_news for item in result.failed) else exit_codes.OK
+    return exit_code(result)

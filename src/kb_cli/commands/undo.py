@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from kb.api.errors import NotFound
-from kb.words import count_changes, describe_step
+from kb.wording import count_changes, describe_step
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.options import Json, Why, argument, option, parse_moment

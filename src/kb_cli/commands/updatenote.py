@@ -77,7 +77,6 @@ def updatenote(
 
 
 def outcome(note: dict[str, Any]) -> str:
-    """Return the result of a change, in words."""
     return "updated" if note.get("embedded", True) else "updated; keyword search finds it, semantic search in a moment"
 
 

@@ -18,26 +18,15 @@ from kb_cli.runtime.config import load_config
 from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.files import absolute
-from kb_cli.runtime.options import (
-    DeleteMissing,
-    Exclude,
-    FolderName,
-    FollowLinks,
-    Json,
-    Tags,
-    TakeOver,
-    argument,
-    option,
-    split_tags,
-)
+from kb_cli.runtime.options import FolderOptions, Json, TakeOver, argument, option, with_options
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_claim import claim, is_from_here, machine_id
-from kb_cli.sync.folder_names import chosen_prefix, named, resolved
-from kb_cli.sync.report import count_files, needs_yes, print_result
+from kb_cli.sync.folder_names import named, resolved
+from kb_cli.sync.report import count_files, exit_code, print_result
 from kb_cli.sync.round import Round, sync_folder
 from kb_cli.sync.watch_records import WatchedFolder, load_records, remove_record, save_record
-from kb_cli.sync.watcher import Watcher, alone, described, end_with_parent
+from kb_cli.sync.watch_threads import Watcher, alone, described, end_with_parent
 
 ADD, LIST, NOW, REMOVE, RUN = "add", "list", "now", "remove", "run"
 START_SECONDS = 6
@@ -49,6 +38,7 @@ NO_PROGRAM = (
 )
 
 
+@with_options
 def watch(
     words: Annotated[
         list[str],
@@ -58,11 +48,7 @@ def watch(
             complete=complete_actions(ADD, LIST, NOW, REMOVE, RUN),
         ),
     ],
-    tags: Tags = None,
-    exclude: Exclude = None,
-    follow_links: FollowLinks = False,
-    delete: DeleteMissing = False,
-    name: FolderName = None,
+    options: FolderOptions,
     take_over: TakeOver = False,
     yes: Annotated[bool, option("--yes -y", "With 'now': delete many documents at once, or all of a folder.")] = False,
     json: Json = False,
@@ -79,14 +65,8 @@ def watch(
     """
     action, *folders = words
     if action == ADD and len(folders) == 1:
-        options = (tuple(split_tags(tags)), tuple(exclude or ()), delete)
-        folder = Folder(
-            *(absolute(Path(folders[0]).expanduser()), chosen_prefix(name), *options),
-            follow_links=follow_links,
-            take_over=take_over,
-        )
-        return add(folder, json=json)
-    if tags or exclude or follow_links or delete or name or take_over:
+        return add(options.folder(Path(folders[0]), take_over=take_over), json=json)
+    if any(vars(options).values()) or take_over:
         raise UsageError("--tags, --exclude, --follow-links, --delete, --as and --take-over are only for 'add'.")
     if action == NOW and len(folders) <= 1:
         return sync_now(folders[0] if folders else None, yes=yes, json=json)
@@ -140,7 +120,6 @@ def add(folder: Folder, *, json: bool) -> int:
 
 
 def fetch_watched() -> list[dict[str, Any]]:
-    """Return the watched folders of all machines."""
     return [row for row in call(lambda client: client.folders())["folders"] if row["watch"]]
 
 
@@ -244,9 +223,7 @@ def sync_record(record: WatchedFolder, *, yes: bool, json: bool) -> int:
 
     result = call_async(sync)
     print_result(result, json=json)
-    if needs_yes(result):
-        return exit_codes.USAGE
-    return exit_codes.FAILURE if result.withheld or any(item.is_news for item in result.failed) else exit_codes.OK
+    return exit_code(result)
 
 
 def found(word: str, records: list[WatchedFolder]) -> WatchedFolder:

@@ -49,7 +49,6 @@ class Config:
     Args:
         settings: the values by their names in `VARIABLES`; a key may be missing.
         profile: the name of the selected profile.
-        profiles: the names of all profiles.
     """
 
     settings: Mapping[str, Setting]

@@ -63,7 +63,6 @@ PATHS: Final = ("_DIR", "_FILE")
 
 
 def program() -> str:
-    """Return the path of the running kb program."""
     beside = Path(sys.executable).with_name("kb")
     return str(beside if beside.exists() else Path(sys.argv[0]).absolute())
 

@@ -11,7 +11,6 @@ FILE: Final = "last-search.json"
 
 
 def state_folder() -> Path:
-    """Return the folder for the state of programs."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "kb"
 
 
@@ -33,7 +32,6 @@ def remember(results: list[dict[str, Any]]) -> None:
 
 
 def recall(number: int) -> dict[str, Any]:
-    """Return the position of a result of the last search."""
     import json
 
     try:

@@ -3,12 +3,13 @@
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime, timedelta
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, Final, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
@@ -17,6 +18,10 @@ from kb.api.errors import Invalid
 from kb.api.file_types import OWN_TYPES
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.exit_codes import UsageError
+from kb_cli.runtime.files import absolute
+
+if TYPE_CHECKING:
+    from kb_cli.sync.folder import Folder
 
 T = TypeVar("T")
 
@@ -158,27 +163,55 @@ class FilterOptions:
         return {name: value for name, value in request.items() if value is not None}
 
 
-def with_filters(command: Callable[..., T]) -> Callable[..., T]:
-    """Replace a command's parameter `filters` with the options of `FilterOptions`."""
+@dataclass(frozen=True)
+class FolderOptions:
+    """The options of a synced folder."""
+
+    tags: Tags = None
+    exclude: Exclude = None
+    follow_links: FollowLinks = False
+    delete: DeleteMissing = False
+    name: FolderName = None
+
+    def folder(self, path: Path, **more: bool) -> "Folder":
+        """Return the folder at `path`; `more` has its other fields."""
+        from kb_cli.sync.folder import Folder
+        from kb_cli.sync.folder_names import chosen_prefix
+
+        return Folder(
+            absolute(path.expanduser()),
+            chosen_prefix(self.name),
+            tuple(split_tags(self.tags)),
+            tuple(self.exclude or ()),
+            self.delete,
+            follow_links=self.follow_links,
+            **more,
+        )
+
+
+def with_options(command: Callable[..., T]) -> Callable[..., T]:
+    """Replace each parameter of a command that is a set of options, such as `FilterOptions`, with these options."""
+    parameters = signature(command).parameters.values()
+    sets: dict[str, Any] = {each.name: each.annotation for each in parameters if is_dataclass(each.annotation)}
 
     @wraps(command)
     def wrapper(**options: Any) -> T:  # noqa: ANN401 - of any type
-        filters = FilterOptions(**{field.name: options.pop(field.name) for field in fields(FilterOptions)})
-        return command(filters=filters, **options)
+        for name, kind in sets.items():
+            options[name] = kind(**{field.name: options.pop(field.name) for field in fields(kind)})
+        return command(**options)
 
-    parameters: list[Parameter] = []
-    for parameter in signature(command).parameters.values():
-        parameters += (
-            FILTER_PARAMETERS if parameter.name == "filters" else [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
+    spread: list[Parameter] = []
+    for each in parameters:
+        spread += (
+            (
+                Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+                for field in fields(sets[each.name])
+            )
+            if each.name in sets
+            else [each.replace(kind=Parameter.KEYWORD_ONLY)]
         )
-    wrapper.__signature__ = Signature(parameters)  # type: ignore[attr-defined] # inspect reads it
+    wrapper.__signature__ = Signature(spread)  # type: ignore[attr-defined] # inspect reads it
     return wrapper
-
-
-FILTER_PARAMETERS = [
-    Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
-    for field in fields(FilterOptions)
-]
 
 
 def check_type(doc_type: str) -> None:
@@ -207,7 +240,6 @@ def split_tags(tags: list[str] | None) -> list[str]:
 
 
 def parse_tag_filter(option: str, tags: list[str] | None) -> list[str]:
-    """Return the tags of a filter."""
     if tags is not None and not split_tags(tags):
         raise UsageError(f"{option} is empty. Name one or more tags, or leave the option out.")
     return split_tags(tags)
@@ -258,12 +290,13 @@ HOW_TO_ADD: Final = "add files with 'kb add FOLDER', or a note with 'kb addnote 
 EMPTY: Final = f"the knowledge base is empty; {HOW_TO_ADD}"
 
 
-def explain_nothing(filters: FilterOptions) -> str:
-    """Return why no document matches the filters; an empty text if kb does not know."""
+def explain_nothing(filters: FilterOptions, operators: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return why no document matches the filters and the operators of a query; an empty text if kb does not know."""
     from kb_cli.runtime.completion import fetch_tags
     from kb_cli.runtime.engine_call import call
 
-    asked_tags = split_tags([*(filters.tags or []), *(filters.any_tag or [])])
+    typed_tags = [each["value"] for each in operators if each["operator"] == "tag" and not each["excluded"]]
+    asked_tags = split_tags([*(filters.tags or []), *(filters.any_tag or []), *typed_tags])
     tags = fetch_tags() if asked_tags else []
     for tag in asked_tags:
         if tag not in tags:
@@ -275,7 +308,7 @@ def explain_nothing(filters: FilterOptions) -> str:
                 f"no document is in the language {filters.lang!r};"
                 f" the languages of your documents are {counted(known) or 'unknown'}"
             )
-    if any(vars(filters).values()):
+    if operators or any(vars(filters).values()):
         return "no document matches these filters"
     return "" if call(lambda client: client.count_documents()) else EMPTY
 

@@ -34,8 +34,6 @@ MATCH: Final = Style((1, 31))
 
 
 class Styled:
-    """A text with a style for each character."""
-
     def __init__(self, text: str = "", style: Style = PLAIN) -> None:
         self.text = text
         self.styles = [style] * len(text)
@@ -64,7 +62,6 @@ class Styled:
         self.styles[start:end] = [style] * len(self.styles[start:end])
 
     def replaced(self, texts: Mapping[int, str]) -> Styled:
-        """Return the text with others in place of the characters at some positions."""
         if not texts:
             return self
         pieces = (

@@ -10,7 +10,6 @@ class FileItem:
     """A file and the result of adding it.
 
     Args:
-        path: the file.
         source_path: its path in the engine.
         tags: the tags to give it.
         job: the engine's receipt, or after waiting the finished job; None if the file was not sent.
@@ -39,7 +38,6 @@ class FileItem:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the engine already had it at this path."""
         is_there = self.job is None and self.error is None and self.document_id is not None
         return is_there and self.moved_from is None
 

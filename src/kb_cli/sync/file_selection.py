@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
 from kb.api.stream_safe import composed
-from kb.folders.own_data import NOTES_MARK, is_among_own_files, is_own_data
+from kb.folders.own_data import NOTES_MARK, is_own_data
 from kb.folders.placeholders import is_dataless, is_placeholder, name_elsewhere
 from kb.folders.temporary_files import is_leftover
 from kb.folders.timed_reads import ask, ask_folder, forget_silent
@@ -148,7 +148,7 @@ def select_files(names: Iterable[str], exclude: Sequence[str] = (), *, follow_li
     forget_silent()
     for path in (path for name in names for path in _expand(name)):
         if path.is_dir():
-            _walk(absolute(path), [], exclude, selection, None if follow_links else path.resolve())
+            _walk(absolute(path), exclude, selection, None if follow_links else path.resolve())
         elif not exclude or not IgnoreRules("--exclude", path.parent, exclude).verdict(path, is_folder=False):
             selection.files.append(absolute(path))
     selection.files = list(dict.fromkeys(selection.files))
@@ -193,47 +193,78 @@ class IgnoreRules:
         return self._spec.check_file(f"{relative}/" if is_folder else relative).include
 
 
+class _Level(NamedTuple):
+    """A folder that is being walked: its remaining entries and its rules."""
+
+    folder: Path
+    entries: Iterator[os.DirEntry[str]]
+    rules: Sequence[IgnoreRules]
+    is_vault: bool
+
+
 def _walk(
+    folder: Path,
+    exclude: Sequence[str],
+    selection: FileSelection,
+    within: Path | None,
+) -> None:
+    """Select the files of a folder, however deep its folders are."""
+    levels = list(_levels(folder, [], exclude, selection, is_vault=False))
+    while levels:
+        level = levels[-1]
+        inner = next((entry for entry in level.entries if _take(entry, level, selection, within)), None)
+        if inner is None:
+            levels.pop()
+        else:
+            levels += _levels(level.folder / inner.name, level.rules, (), selection, is_vault=level.is_vault)
+
+
+def _levels(
     folder: Path,
     inherited: Sequence[IgnoreRules],
     exclude: Sequence[str],
     selection: FileSelection,
-    within: Path | None,
     *,
-    is_vault: bool = False,
-) -> None:
+    is_vault: bool,
+) -> Iterator[_Level]:
+    """Yield a folder to walk, unless it is unreadable or belongs to kb."""
     try:
         entries = ask_folder(folder, _entries)
-        rules = [*inherited, *_read_rules(folder, entries, exclude if not inherited else ())]
+        rules = [*inherited, *_read_rules(folder, entries, exclude)]
     except OSError:
         selection.unreadable.append(folder)
         return
     names = {entry.name for entry in entries}
-    if NOTES_MARK in names or is_own_data(names) or (not inherited and is_among_own_files(folder)):
+    if NOTES_MARK in names or is_own_data(names):
         selection.ignored[DEFAULT] += 1
         return
-    is_vault = is_vault or VAULT in names
-    for entry in entries:
-        path, is_folder = folder / entry.name, entry.is_dir(follow_symlinks=False)
-        original = name_elsewhere(entry.name)
-        if original and is_placeholder(entry) and not _ignored_by(folder / original, rules, is_folder=is_folder):
-            selection.elsewhere.append(folder / original)
-        elif entry.name.startswith("."):
-            continue
-        elif reason := _ignored_by(path, rules, is_folder=is_folder):
-            if reason == LEFTOVER:
-                selection.leftovers += 1
-            else:
-                selection.ignored[reason] += 1
-        elif is_folder:
-            _walk(path, rules, exclude, selection, within, is_vault=is_vault)
-        elif _is_file(entry):
-            if within and entry.is_symlink() and _is_outside(path, within):
-                selection.outside.append(path)
-            elif is_dataless(entry):
-                selection.elsewhere.append(path)
-            else:
-                _select(path, entry, selection, is_vault=is_vault)
+    yield _Level(folder, iter(entries), rules, is_vault or VAULT in names)
+
+
+def _take(entry: os.DirEntry[str], level: _Level, selection: FileSelection, within: Path | None) -> bool:
+    """Select a file, or count it as skipped; return whether the entry is a folder to walk."""
+    folder, rules = level.folder, level.rules
+    path, is_folder = folder / entry.name, entry.is_dir(follow_symlinks=False)
+    original = name_elsewhere(entry.name)
+    if original and is_placeholder(entry) and not _ignored_by(folder / original, rules, is_folder=is_folder):
+        selection.elsewhere.append(folder / original)
+    elif entry.name.startswith("."):
+        return False
+    elif reason := _ignored_by(path, rules, is_folder=is_folder):
+        if reason == LEFTOVER:
+            selection.leftovers += 1
+        else:
+            selection.ignored[reason] += 1
+    elif is_folder:
+        return True
+    elif _is_file(entry):
+        if within and entry.is_symlink() and _is_outside(path, within):
+            selection.outside.append(path)
+        elif is_dataless(entry):
+            selection.elsewhere.append(path)
+        else:
+            _select(path, entry, selection, is_vault=level.is_vault)
+    return False
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

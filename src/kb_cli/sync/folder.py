@@ -7,6 +7,7 @@ from typing import Final
 
 from kb.api.stream_safe import composed
 from kb.client.client import EngineClient
+from kb.folders.own_data import own_folder_around
 from kb.folders.timed_reads import ask_folder
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.file_item import FileItem
@@ -21,9 +22,7 @@ class Folder:
     """The options of a sync.
 
     Args:
-        path: the folder.
         prefix: the prefix of its source paths; empty until `named` has looked it up.
-        tags: the tags of its files.
         exclude: patterns of files to skip.
         delete: whether to delete documents whose file is gone.
         is_sure: whether to delete them even if that looks like an accident, such as an empty folder.
@@ -43,7 +42,7 @@ class Folder:
     is_watched: bool = False
 
     def check(self) -> None:
-        """Check that the folder exists."""
+        """Check that the folder exists, and that kb keeps no files of its own there."""
         try:
             is_file, is_there = ask_folder(self.path, lambda path: (path.is_file(), path.is_dir()))
         except OSError:
@@ -52,6 +51,8 @@ class Folder:
             raise UsageError(f"{self.path} is a file. To add it, use 'kb add'.")
         if not is_there:
             raise UsageError(f"The folder {self.path} does not exist.")
+        if own := ask_folder(self.path, lambda path: own_folder_around(path.resolve())):
+            raise UsageError(f"kb keeps its own files in {own}. Name a folder apart from it.")
 
     async def select(self, client: EngineClient, left_out: Collection[str]) -> tuple[FileSelection, list[FileItem]]:
         """Return the files of the folder that the engine can read, except for the source paths in `left_out`.

@@ -62,8 +62,6 @@ async def claim(client: EngineClient, folder: Folder, mounts: str, owner: str = 
     """Register the folder and its devices with the engine.
 
     Args:
-        client: the client of the engine.
-        folder: the folder.
         mounts: the devices.
         owner: another machine that may lose the name.
 
@@ -144,7 +142,6 @@ def taken(folder: Folder, path: str, host: str) -> UsageError:
 
 
 def machine_id() -> str:
-    """Return the ID of this machine, created on the first call."""
     file = state_folder() / FILE
     try:
         if known := file.read_text().strip():

@@ -81,7 +81,6 @@ def chosen_prefix(name: str | None) -> str:
 
 
 def as_prefix(source_path: str) -> str:
-    """Return the prefix of the source paths below a folder."""
     return source_path.rstrip("/") + "/"
 
 
@@ -97,7 +96,6 @@ def meant_prefix(folder: str) -> str:
 
 
 def local_place(source_path: str | None) -> str:
-    """Return the local file of a source path, if known."""
     return call(fetch_names).place(source_path) if source_path else ""
 
 

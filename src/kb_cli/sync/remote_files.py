@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from kb.api.job_errors import remedy_for
+from kb.api.job_error_phrases import remedy_for
 from kb.client.client import EngineClient
 from kb_cli.runtime.engine_call import run_parallel
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from kb.folders.deletions import Withheld
-from kb_cli.runtime import output
+from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.error_wording import rephrase
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.file_selection import FileSelection
@@ -43,6 +43,12 @@ class SyncResult:
 def needs_yes(result: SyncResult) -> bool:
     """Return whether documents stay until the user confirms their deletion with --yes."""
     return any(withheld.needs_yes for withheld in result.withheld)
+
+
+def exit_code(result: SyncResult) -> int:
+    if needs_yes(result):
+        return exit_codes.USAGE
+    return exit_codes.FAILURE if result.withheld or any(item.is_news for item in result.failed) else exit_codes.OK
 
 
 def unreadable_items(selection: FileSelection) -> list[FileItem]:
@@ -119,7 +125,6 @@ def print_failures(failed: Sequence[FileItem]) -> None:
 
 
 def summarize(items: Sequence[FileItem], selection: FileSelection, *, deleted: int = 0, waited: bool) -> str:
-    """Return a one-line summary of the files."""
     done = Counter(item.act if waited or item.moved_from else "queued" for item in items if is_done(item))
     failed = sum(bool(item.error) and not item.is_known_error for item in items)
     known = sum(item.is_known_error for item in items)

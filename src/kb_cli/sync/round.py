@@ -40,9 +40,7 @@ class Round:
 
     Args:
         folder: the options of the sync.
-        claim: the known state of the folder.
         mounts: its current devices.
-        selection: its files.
         items: its files, as items to send.
         remote: the engine's files below its prefix.
     """

@@ -33,7 +33,6 @@ class Uploader:
     """Uploads files.
 
     Args:
-        client: the client of the engine.
         remote: the engine's files, by source path.
         rejected: the digest and error of files that the engine could not read, by source path.
         digests: the cache of file digests.

@@ -22,10 +22,8 @@ class WatchedFolder:
 
     Args:
         id: the id of the watch, which the engine also knows.
-        path: the folder.
         prefix: the prefix of its source paths.
         engine_url: the address of the engine when the folder was added; only for people.
-        tags: the tags of its files.
         exclude: patterns of files to skip.
         delete: whether to delete documents whose file is gone.
         follow_links: whether links to files outside the folder count as files.

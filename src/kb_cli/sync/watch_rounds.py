@@ -78,7 +78,6 @@ class Follower:
     """Syncs at once, then after each change.
 
     Args:
-        client: the client of the engine.
         folder: the options of the sync.
         digests: the cache of file digests.
         listener: receives the outcome of each round.

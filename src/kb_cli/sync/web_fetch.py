@@ -10,20 +10,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from html import unescape
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 from kb import __version__
-from kb.api.limits import larger_than
+from kb.api.limit_errors import larger_than
+from kb.api.web_address import is_same_page, is_spelling_of, page_address
 from kb_cli.runtime.exit_codes import LocalError
 
 if TYPE_CHECKING:
     from httpx2 import Response
 
-SCHEMES: Final = ("http://", "https://")
 MAX_BYTES: Final = 100 << 20
 TIMEOUT: Final = 30.0
 TOTAL_SECONDS: Final = 300
@@ -48,13 +50,17 @@ ENCODINGS: Final = frozenset(
 )
 """Encodings that browsers know, by their names in Python. Python has others that take hours or are not for text."""
 
+FOR_GOOD: Final = (301, 308)
+"""Statuses of redirects from an old address."""
+
+HEAD_BYTES: Final = 1 << 18
+COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
+LINK: Final = re.compile(rb"<link\b[^<>]{1,4000}>", re.IGNORECASE)
+CANONICAL: Final = re.compile(rb"""\brel\s*=\s*["']?canonical\b""", re.IGNORECASE)
+HREF: Final = re.compile(rb"""\bhref\s*=\s*("[^"]+"|'[^']+'|[^\s"'>]+)""", re.IGNORECASE)
+
 NO_TEXT: Final = re.compile(rb"[\0-\x08\x10-\x1a\x1c-\x1f]")
 """Bytes that occur only in UTF-16 text or in binary data."""
-
-
-def is_address(name: str) -> bool:
-    """Return whether a name is a web address instead of a path."""
-    return name.lower().startswith(SCHEMES)
 
 
 def without_userinfo(address: str) -> str:
@@ -63,11 +69,15 @@ def without_userinfo(address: str) -> str:
 
 
 class Fetched(NamedTuple):
-    """The content of an address; if the main part of a page was wanted but not found, also the reason."""
+    """The content of an address; if the main part of a page was wanted but not found, also the reason.
+
+    `addresses` has the address as given, after permanent redirects, and as the page itself names it.
+    """
 
     name: str
     content: BinaryIO
     why_whole: str = ""
+    addresses: Sequence[str] = ()
 
 
 @contextmanager
@@ -84,7 +94,8 @@ def fetch(address: str, *, whole: bool = False) -> Iterator[Fetched]:
             answer.raise_for_status()
             download(answer, cast("BinaryIO", content))
             kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-            fetched = Fetched(filename(address, kind), cast("BinaryIO", content))
+            addresses = list(page_addresses(without_userinfo(address), answer, cast("BinaryIO", content), kind))
+            fetched = Fetched(filename(address, kind), cast("BinaryIO", content), addresses=addresses)
             if kind.startswith("text/") or kind in PAGES:
                 fetched = fetched._replace(content=recoded(fetched.content, answer.charset_encoding))
             if kind in PAGES and not whole:
@@ -99,7 +110,6 @@ def fetch(address: str, *, whole: bool = False) -> Iterator[Fetched]:
 
 
 def download(answer: Response, content: BinaryIO) -> None:
-    """Write the body of a response to a file."""
     deadline = time.monotonic() + TOTAL_SECONDS
     for block in answer.iter_bytes():
         content.write(block)
@@ -107,6 +117,28 @@ def download(answer: Response, content: BinaryIO) -> None:
             raise LocalError(f"it is {larger_than(MAX_BYTES)}")
         if time.monotonic() > deadline:
             raise LocalError(f"the download takes longer than {TOTAL_SECONDS} seconds")
+
+
+def page_addresses(address: str, answer: Response, content: BinaryIO, kind: str) -> Iterator[str]:
+    """Yield the address of a page as given, where it moved to for good, and the canonical one."""
+    address = page_address(address)
+    yield address
+    moves = [page_address(without_userinfo(str(each.url))) for each in (*answer.history, answer)]
+    for moved, (before, after) in zip(answer.history, pairwise(moves), strict=True):
+        if moved.status_code not in FOR_GOOD and not is_spelling_of(before, after):
+            return  # perhaps to a page to sign in
+        address = after
+    yield address
+    content.seek(0)
+    head = COMMENT.sub(b"", content.read(HEAD_BYTES)) if kind in PAGES else b""
+    tags = (tag for tag in LINK.findall(head) if CANONICAL.search(tag))
+    for target in filter(None, map(HREF.search, tags)):
+        with suppress(ValueError):
+            canonical = page_address(
+                urljoin(str(answer.url), unescape(target[1].strip(b"\"'").decode("utf-8", "replace")))
+            )
+            if is_same_page(address, canonical):
+                yield without_userinfo(canonical)
 
 
 def recoded(content: BinaryIO, encoding: str | None) -> BinaryIO:

@@ -35,7 +35,6 @@ class Unpacked(NamedTuple):
     """An unpacked archive.
 
     Args:
-        folder: the folder with its files.
         selection: the files to add.
         guessed: the code pages guessed for file names.
     """
@@ -50,7 +49,6 @@ def unpacked(archive: Path, exclude: Sequence[str], code_page: str | None = None
     """Unpack an archive for the duration of the block.
 
     Args:
-        archive: the archive.
         exclude: patterns of files to skip.
         code_page: the encoding of names without a declared one; guessed if omitted.
     """

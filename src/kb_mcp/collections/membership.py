@@ -1,7 +1,5 @@
 """Keep each document in at most one collection."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Sequence

@@ -28,7 +28,7 @@ from kb_mcp.collections.membership import (
     is_collection,
     tags_to_field,
 )
-from kb_mcp.errors import tool_error
+from kb_mcp.error_wording import tool_error
 from kb_mcp.middleware import NextResource, ResourceRead
 from kb_mcp.middleware.arguments import normalize
 from kb_mcp.server import DESTRUCTIVE_IDEMPOTENT, create_server, register_tool
@@ -188,8 +188,6 @@ def create_collections_server(
 
     Args:
         core: the default surface.
-        engine: the same engine.
-        names: the names of the collections.
         middleware: the middleware of the default surface, which calls here also pass.
         text_answers: decides about the form of the answers of this surface.
     """

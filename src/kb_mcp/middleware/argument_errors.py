@@ -1,7 +1,5 @@
 """Report errors in arguments in one line that names the argument."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Sequence
@@ -18,7 +16,7 @@ from pydantic_core import ErrorDetails
 
 from kb.api.errors import KbError
 from kb.client.client import JSON, EngineClient
-from kb_mcp.errors import one_line
+from kb_mcp.error_wording import one_line
 from kb_mcp.middleware import NextTool, ToolCall
 from kb_mcp.middleware.arguments import parse_id
 from kb_mcp.tools.path_hints import MOST_NAMED, documents_called

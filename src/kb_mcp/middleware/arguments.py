@@ -1,7 +1,5 @@
 """Normalize arguments to the meaning that clients intend."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Read the body of a request whole, with limits, before it is parsed."""
 
-from __future__ import annotations
-
 import json
 from http import HTTPStatus
 from typing import Final
@@ -10,6 +8,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from kb.api.limit_errors import message_limit
 from kb.asgi.body_limits import JSONLimits
 
 MAX_BODY: Final = 4 << 20
@@ -22,9 +21,6 @@ LARGE_TOOLS: Final = (b'"kb_upload_start"', b'"kb_upload_chunk"', b'"kb_addnote"
 LIMITS: Final = JSONLimits(texts=2000, other=64 << 10)
 """Far above the arguments of any tool."""
 
-TOO_LARGE: Final = (
-    f"Too large: a message can have {MAX_PLAIN} bytes, or 4 MiB if it contains a note or a part of a file."
-)
 TOO_MANY: Final = "Too many values: no tool accepts this many. Send fewer, for example fewer tags."
 
 
@@ -44,7 +40,7 @@ class BoundedBody:
             return None
         body = message.get("body", b"") if message else b""
         if message is None or (len(body) > MAX_PLAIN and not any(tool in body for tool in LARGE_TOOLS)):
-            return await _refusal(TOO_LARGE)(scope, receive, send)
+            return await _refusal(message_limit(MAX_PLAIN, MAX_BODY))(scope, receive, send)
         if not await LIMITS.allow(body):
             return await _refusal(TOO_MANY)(scope, receive, send)
         return await self._app(scope, replayed(message, receive), send)

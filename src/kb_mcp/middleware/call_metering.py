@@ -1,7 +1,5 @@
 """Record the time, span and log line of each tool call, and limit the calls of each key."""
 
-from __future__ import annotations
-
 import logging
 from time import perf_counter
 from typing import Final

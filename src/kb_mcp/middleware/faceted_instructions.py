@@ -1,7 +1,5 @@
 """Add the contents of the knowledge base to the server's instructions."""
 
-from __future__ import annotations
-
 import re
 import time
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Adapt requests and responses of the MCP library: trimmed headers, JSON or streams, errors in one line."""
 
-from __future__ import annotations
-
 import json
 from http import HTTPStatus
 from typing import Final

@@ -1,7 +1,5 @@
 """Send answers only as text to clients that would give the model the structured form instead."""
 
-from __future__ import annotations
-
 from fastmcp.server.middleware import Middleware
 from fastmcp.tools import ToolResult
 from mcp_types import ContentBlock

@@ -1,7 +1,5 @@
 """The error for a change of a note that someone else changed first."""
 
-from __future__ import annotations
-
 import logging
 import re
 from difflib import unified_diff

@@ -1,7 +1,5 @@
 """The structured answers of tools: the engine's without empty or duplicate fields. Some clients show them to models."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 
@@ -91,7 +89,7 @@ def search_result(record: JSON) -> JSON:
     return {
         "document_id": record["document_id"],
         **given(
-            title=None if _begins_with_title(record) else record["title"],
+            title=None if doc_type == NOTE and begins_with(passage_text(record), record["title"]) else record["title"],
             doc_type=doc_type,
             source_path=record["source_path"],
             date=document_date(record),
@@ -176,6 +174,7 @@ def job(record: JSON) -> JSON:
     return {name: value for name, value in receipt(record).items() if name not in left_out}
 
 
-def _begins_with_title(record: JSON) -> bool:
-    words = " ".join(passage_text(record).lstrip(MARKS).split())
-    return record["doc_type"] == NOTE and words.startswith(record["title"].removesuffix("…"))
+def begins_with(text: str, title: str) -> bool:
+    """Whether a text begins with its title, apart from Markdown."""
+    words = " ".join(text.lstrip(MARKS).split())
+    return bool(words) and words.startswith(title.removesuffix("…"))

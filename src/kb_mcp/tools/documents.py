@@ -3,8 +3,6 @@
 Agents read the docstring of a tool as its description.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from functools import partial
@@ -17,6 +15,7 @@ from kb.api import fields
 from kb.api.date_parsing import day, moment
 from kb.api.errors import Changed, Invalid, KbError, NotFound, Unauthorized
 from kb.api.limits import DEFAULT_TOP, MAX_ID, MAX_PAGE, MAX_TOP
+from kb.api.search_wording import PROBABLY_NOT, has_no_word, written
 from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
@@ -80,7 +79,7 @@ TagExact = Annotated[bool, Field(description="No tags below.")]
 DocType = Annotated[str, Field(description="Such as note or pdf.")]
 SourcePrefix = Annotated[str, Field(description="Start of path: /docs/.")]
 Name = Annotated[str, Field(description="File name: memo*.")]
-After = Annotated[str, Field(description="Document date from: 2026-11, monday.")]
+After = Annotated[str, Field(description="Document date from: 2026, monday.")]
 Before = Annotated[str, Field(description="Document date before.")]
 UpdatedAfter = Annotated[str, Field(description="Changed since: 2 hours ago.")]
 Cursor = Annotated[str, Field(description="next_cursor.")]
@@ -93,7 +92,7 @@ class DocumentTools:
 
     async def kb_search(
         self,
-        query: Annotated[str, Field(description="A question, phrase or words.")],
+        query: Annotated[str, Field(description="Question or words; tag:x path:x -word.")],
         top: Annotated[
             int, Field(ge=0, le=MAX_TOP, description=f"Up to {MAX_TOP}; default: only the best."), WHOLE
         ] = 0,
@@ -153,7 +152,9 @@ class DocumentTools:
         data["results"] = compact_answers.without_own(data["results"], current_name() or client_name())
         weak = [
             *corrected,
+            *_operators(reply),
             *map(_misspelling, reply["unknown"]),
+            *_as_typed(reply),
             *_unreadable(reply),
             *_weakness(reply, fts_only=fts_only, vec_only=vec_only),
             *other_languages_text(reply),
@@ -161,7 +162,7 @@ class DocumentTools:
         if weak:
             data["weak"] = " ".join(weak)
         if not data["results"]:
-            data["rest"] = await nothing_found(self._engine, request) or NO_WORD
+            data["rest"] = await nothing_found(self._engine, _with_operators(request, reply)) or NO_WORD
         return tool_result(data, rendering.render("kb_search", without_tags(data, tags)))
 
     async def kb_list(
@@ -237,16 +238,12 @@ class DocumentTools:
                 extra["changed"] = document["updated_at"] or document["created_at"]
             with suppress(NotFound):  # it was just deleted
                 if has_kinds:
-                    extra["change"] = await self._last_change(document)
+                    versions = (await self._engine.history(document["id"], limit=2))["versions"]
+                    extra["change"] = compact_answers.change_between(versions)
                 if characters:
                     extra["text"] = await self._beginning(document["id"], characters)
                 documents.append(document | extra)
         return reply | {"documents": documents}
-
-    async def _last_change(self, document: JSON) -> str:
-        """Return the kind of a document's last change in a few words."""
-        versions = (await self._engine.history(document["id"], limit=2))["versions"]
-        return compact_answers.change_between(versions)
 
     async def _beginning(self, document_id: int, characters: int) -> str:
         chunks = (await self._engine.document(document_id, chunks=1 + characters // CHARACTERS_OF_A_CHUNK))["chunks"]
@@ -392,13 +389,8 @@ class DocumentTools:
                 raise Invalid("document_ids: give only it, or also max_tokens.")
             check_number(document_ids)
             return rendered("kb_get", await read_several(self._engine, limiter, document_ids))
-        if not document_id and not source_path and chunk_id:
-            raise Invalid(f"document_id: give it along with chunk_id: kb_get(document_id=…, chunk_id={chunk_id}).")
-        if bool(document_id) == bool(source_path):
-            raise Invalid("document_id, source_path: give exactly one of them.")
-        if sum(map(bool, (from_chunk, chunk_id, page, heading, query))) > 1:
-            raise Invalid("from_chunk, chunk_id, page, heading, query: give at most one of them.")
         place = compact_answers.given(page=page or None, heading=heading, chunk_id=chunk_id or None, query=query)
+        _check_one_place(document_id, source_path, from_chunk, place)
         if source_path:
             listed = await self._engine.documents(source_path=source_path)
             if len(listed["documents"]) != 1 or not (place or from_chunk or around >= 0 or outline):
@@ -527,6 +519,15 @@ class DocumentTools:
         return rendered("kb_jobs", token_budget.jobs(reply))
 
 
+def _check_one_place(document_id: int, source_path: str, from_chunk: int, place: JSON) -> None:
+    if not document_id and not source_path and "chunk_id" in place:
+        raise Invalid(f"document_id: give it along with chunk_id: kb_get(document_id=…, chunk_id={place['chunk_id']}).")
+    if bool(document_id) == bool(source_path):
+        raise Invalid("document_id, source_path: give exactly one of them.")
+    if len(place) + bool(from_chunk) > 1:
+        raise Invalid("from_chunk, chunk_id, page, heading, query: give at most one of them.")
+
+
 def dated_text(text: str, date: str) -> str:
     """Return the text of a note with its date in front matter, which the engine reads.
 
@@ -561,7 +562,8 @@ def _chosen(reply: JSON, top: int, sort: str, *, is_unranked: bool, is_whole: bo
         return reply, MAX_TOP
     if top:
         return without_weaker(reply, top), MAX_TOP if is_recent else WHOLE_RESULTS
-    return briefly(reply, is_ranked=not (is_recent or is_unranked)), MAX_TOP if is_recent else 1
+    fuller = reply if is_unranked else without_weaker(reply, DEFAULT_TOP)
+    return briefly(reply, fuller, is_ranked=not (is_recent or is_unranked)), MAX_TOP if is_recent else 1
 
 
 def _misspelling(unknown: JSON) -> str:
@@ -569,6 +571,28 @@ def _misspelling(unknown: JSON) -> str:
     searched = f"; kb searched for {nearest[0]} instead" if nearest else ""
     others = f" (also similar: {', '.join(nearest[1:])})" if nearest[1:] else ""
     return f"No document contains {word}{searched}{others}."
+
+
+def _as_typed(reply: JSON) -> list[str]:
+    query = reply["as_typed"]
+    return [f"To search for the words as typed: query={query!r}."] if query else []
+
+
+def _operators(reply: JSON) -> list[str]:
+    operators = written(reply["operators"])
+    return [f"Filters: {quoted(operators)[1:-1]}."] if operators else []
+
+
+def _with_operators(request: JSON, reply: JSON) -> JSON:
+    """Return the filters of a request with those that its query names."""
+    typed = [each for each in reply["operators"] if not each["excluded"]]
+    tags = [each["value"] for each in typed if each["operator"] == "tag"]
+    types = [each["value"] for each in typed if each["operator"] == "type"]
+    return request | compact_answers.given(
+        tags=[*request.get("tags", ()), *tags],
+        doc_type=request.get("doc_type") or next(iter(types), ""),
+        operators=written(reply["operators"]),
+    )
 
 
 def _unreadable(reply: JSON) -> list[str]:
@@ -580,8 +604,8 @@ def _unreadable(reply: JSON) -> list[str]:
 
 def _weakness(reply: JSON, *, fts_only: bool, vec_only: bool) -> list[str]:
     results = reply["results"]
-    if fts_only or vec_only or not results or any(result["fts_score"] is not None for result in results):
-        return ["Weak: no document answers this well."] if reply["weak"] else []
+    if fts_only or vec_only or not results or not has_no_word(results):
+        return [f"Weak: {PROBABLY_NOT}."] if reply["weak"] else []
     return ["Weak: no result contains a word of the query; they are only similar in meaning."]
 
 

@@ -1,12 +1,11 @@
 """Answers to filters that match nothing: corrections, and the existing values."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
 
+from kb.api.file_types import type_called
 from kb.client.client import JSON, EngineClient
 from kb_mcp.tools.path_hints import documents_called, nearest_paths, same_path
 from kb_mcp.tools.rendering import named, quoted
@@ -15,15 +14,6 @@ NEEDED_TAGS: Final = ("tags", "tag")
 OPTIONAL_TAGS: Final = ("tag_any", "tag_not")
 TAG_FILTERS: Final = (*NEEDED_TAGS, *OPTIONAL_TAGS)
 MOST_NAMED: Final = 3
-SUFFIX_TYPES: Final = {
-    "word": "docx",
-    "doc": "docx",
-    "excel": "xlsx",
-    "powerpoint": "pptx",
-    "md": "markdown",
-    "txt": "text",
-}
-"""Common names of types."""
 
 
 async def retried(
@@ -113,9 +103,7 @@ def same_tag(tag: str, tags: Iterable[str]) -> str:
 
 
 async def same_type(engine: EngineClient, doc_type: str) -> str:
-    name = doc_type.casefold().strip(" .")
-    name = SUFFIX_TYPES.get(name, name)
-    return name if name in (await engine.status()).get("doc_types", ()) else doc_type
+    return type_called(doc_type, (await engine.status()).get("doc_types", ())) or doc_type
 
 
 def _folded(tag: str) -> str:

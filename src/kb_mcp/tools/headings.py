@@ -1,7 +1,5 @@
 """The section of a document under a heading, which is written as in an answer or as in the text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from itertools import takewhile

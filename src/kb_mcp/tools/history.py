@@ -1,7 +1,5 @@
 """Tools for earlier versions, the bin and undo. Agents read the docstring of a tool as its description."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Annotated, Final
 
@@ -12,7 +10,7 @@ from pydantic_core import to_json
 from kb.api.date_parsing import moment
 from kb.api.errors import Invalid
 from kb.client.client import JSON, EngineClient
-from kb.words import count_changes, describe_step
+from kb.wording import count_changes, describe_step
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.tools import compact_answers
@@ -21,8 +19,6 @@ from kb_mcp.tools.token_budget import AnswerLimiter, with_notice
 
 MOST_STEPS: Final = 100
 """Maximum number of documents that an answer lists."""
-
-OTHER_CHANGES: Final = "Nothing is undone yet, because confirm does not belong to these changes."
 
 
 class HistoryTools:
@@ -79,7 +75,7 @@ class HistoryTools:
     async def _since(self, since: str, *, confirm: str) -> JSON:
         """Return the changes of this key and program since a time, undone if `confirm` is their code."""
         undone = await self._engine.undo(since, mine=True, dry_run=True)
-        code = _code(undone)
+        code = hashlib.sha256(to_json(undone["steps"])).hexdigest()[:8]
         is_confirmed = bool(undone["steps"]) and confirm == code
         if is_confirmed:
             undone = await self._engine.undo(since, mine=True)
@@ -101,8 +97,3 @@ class HistoryTools:
             )
             rest += f" To undo these changes, call kb_undo(since={since!r}, confirm={code!r})."
         return with_notice({"steps": shown, "rest": rest})
-
-
-def _code(undone: JSON) -> str:
-    """Return a code for the steps of an undo, so that only shown changes are undone."""
-    return hashlib.sha256(to_json(undone["steps"])).hexdigest()[:8]

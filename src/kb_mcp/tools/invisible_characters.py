@@ -4,8 +4,6 @@ Unicode calls these characters "default ignorable". Some join or separate the le
 of the letter before. A single one is enough for that; a row of them can only carry hidden text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Find documents and folders by a path or file name that is almost right."""
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Final

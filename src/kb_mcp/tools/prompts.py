@@ -1,7 +1,5 @@
 """Prompts that people pick in their client, and completions of arguments. A prompt has the name of its function."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Final
 
@@ -106,7 +104,6 @@ def create_completer(engine: EngineClient) -> Completer:
 
 
 async def _complete_tags(engine: EngineClient, typed: str) -> list[str]:
-    """Return the typed list of tags with its last tag completed."""
     before, comma, last = typed.rpartition(",")
     start = last.strip().lower()
     tags = [tag["tag"] for tag in (await engine.tags())["tags"]]

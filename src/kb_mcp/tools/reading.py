@@ -1,7 +1,5 @@
 """Read several documents, the notes around a note in its thread, or the outline of a document."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import Final
 

@@ -3,14 +3,13 @@
 They are made only from the structured content, so that both forms agree.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from kb.api.fields import NOTE
 from kb.api.omissions import phrase
+from kb_mcp.tools import compact_answers
 from kb_mcp.tools.invisible_characters import shown
 
 JSON = dict[str, Any]
@@ -63,6 +62,8 @@ def search_text(data: JSON) -> str:
             line = head(result, passage, is_mixed=is_mixed, is_described=result["document_id"] in described)
             lines += [f"{mark}{line}", trimmed(shown_text(passage))]
             described.add(result["document_id"])
+        if "below" in result:
+            lines.append(f"{mark} {result['below'].capitalize()}.")
     end = " ".join(filter(None, [rest, pending]))
     return "\n".join([*lines, *([f"{mark} {end}"] if end else [])])
 
@@ -121,12 +122,6 @@ def document_text(data: JSON) -> str:
     return "\n".join([fenced_notice(begin, end), *_document_lines(data, begin, end)])
 
 
-def documents_text(data: JSON) -> str:
-    begin, end = fence_for(list(map(_text_of, data["documents"])))
-    lines = [line for document in data["documents"] for line in _document_lines(document, begin, end)]
-    return "\n".join([fenced_notice(begin, end), *lines, *([data["rest"]] if "rest" in data else [])])
-
-
 def _text_of(document: JSON) -> str:
     return "".join(chunk["text"] for chunk in document["chunks"])
 
@@ -166,7 +161,11 @@ def list_text(data: JSON) -> str:
     lines = [f"{notice} Each{' such' if texts else ''} line: id, date, title, file, tags."]
     lines += [f"{mark} All: {tags}.".lstrip() for tags in shared]
     for document in documents:
-        title = "" if begins_with(document.get("text", ""), document["title"]) else quoted(document["title"], 80)
+        title = (
+            ""
+            if compact_answers.begins_with(document.get("text", ""), document["title"])
+            else quoted(document["title"], 80)
+        )
         line = [
             f"{document['id']} {quoted_date(document)}{time_text(document)} {title}".rstrip(),
             changed_text(document),
@@ -220,12 +219,6 @@ def without_shared_tags(documents: list[JSON]) -> tuple[list[JSON], list[str]]:
         return documents, []
     rest = [document | {"tags": [tag for tag in document["tags"] if tag not in shared]} for document in documents]
     return rest, [tags_text({"tags": shared})]
-
-
-def begins_with(text: str, title: str) -> bool:
-    """Whether a text begins with its title, apart from Markdown."""
-    words = " ".join(text.lstrip("#*_-> \t\n").split())
-    return bool(words) and words.startswith(title.removesuffix(CUT))
 
 
 def changed_text(document: JSON) -> str:
@@ -297,7 +290,9 @@ def get_text(data: JSON) -> str:
         return document_text(data)
     if not data["documents"] or "chunks" not in data["documents"][0]:
         return list_text(data)
-    return documents_text(data)
+    begin, end = fence_for(list(map(_text_of, data["documents"])))
+    lines = [line for document in data["documents"] for line in _document_lines(document, begin, end)]
+    return "\n".join([fenced_notice(begin, end), *lines, *([data["rest"]] if "rest" in data else [])])
 
 
 def outline_text(data: JSON) -> str:

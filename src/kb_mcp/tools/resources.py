@@ -1,7 +1,5 @@
 """Documents as resources, for clients in which people attach them to a conversation."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -16,7 +14,7 @@ from pydantic_core import to_json
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.api.limits import ID_DIGITS
 from kb.client.client import JSON, EngineClient
-from kb_mcp.errors import error_text, translate_errors
+from kb_mcp.error_wording import error_text, translate_errors
 from kb_mcp.tools.compact_answers import document_date
 from kb_mcp.tools.rendering import NOTICE, QUOTES_NOTICE, list_text, quoted
 from kb_mcp.tools.token_budget import AnswerLimiter, check_from_chunk
@@ -60,8 +58,6 @@ def register_resources(server: FastMCP, engine: EngineClient, limiter: AnswerLim
 
 
 class DocumentResources:
-    """Reads the resources."""
-
     def __init__(self, engine: EngineClient, limiter: AnswerLimiter) -> None:
         self._engine = engine
         self._limiter = limiter
@@ -91,13 +87,11 @@ class DocumentResources:
         return ResourceResult([ResourceContent(picture, mime_type=PNG_TYPE)])
 
     async def tags(self) -> ResourceResult:
-        """Return the tags, the most used first."""
         counts = sorted((await self._engine.tags())["tags"], key=lambda count: -count["branch"])
         lines = [f"{quoted(count['tag'])} {count['branch']}" for count in counts]
         return ResourceResult([ResourceContent("\n".join([QUOTES_NOTICE, *lines[:MAX_TAGS]]))])
 
     async def recent(self) -> ResourceResult:
-        """Return one line per document, the last changed first."""
         reply = await self._engine.documents(sort="recent", limit=RECENT_LIMIT)
         return ResourceResult([ResourceContent(list_text(self._limiter.document_list(reply)))])
 

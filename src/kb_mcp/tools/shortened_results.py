@@ -3,8 +3,6 @@
 docs/quality.md has the cost of the limits.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -151,12 +149,13 @@ def _share(score: float | None, best: float) -> float:
 
 
 def left_out_text(weaker: int, further: int, *, has_excerpts: bool) -> str:
-    """Return the number of weaker or further passages and the sign for missing sentences, with the remedy."""
+    """Return the number of weaker and further passages and the sign for missing sentences, with the remedies."""
     if not weaker and not further:
         return "Sentences left out at …; all=true shows them." if has_excerpts else ""
     if further:
         count = "1 more result" if further == 1 else f"{further} more results"
-        return f"{count}{', and sentences at …' if has_excerpts else ''}: top=10."
+        others = f"; {weaker} weaker: all=true" if weaker else ""
+        return f"{count}{', and sentences at …' if has_excerpts else ''}: top=10{others}."
     count = "1 weaker result" if weaker == 1 else f"{weaker} weaker results"
     return f"{count} left out{', and sentences at …' if has_excerpts else ''}; all=true shows them."
 
@@ -168,11 +167,14 @@ def other_languages_text(reply: JSON) -> list[str]:
     return [f"Other documents are in {', '.join(names)}: also search in {there}."] if names else []
 
 
-def briefly(reply: JSON, *, is_ranked: bool) -> JSON:
-    """Return the reply with the results of a short answer in their order, and the number of others as `further`.
+def briefly(reply: JSON, fuller: JSON, *, is_ranked: bool) -> JSON:
+    """Return the reply with the results of a short answer in their order.
 
-    The first result is always there. A note that replaces a result also stays. Unless `is_ranked`, by words and
-    meaning together, the first results count as the best, and scores do not show which others are nearly as good.
+    `further` is the number of other passages that the `fuller` answer has, `weaker` the number of the rest.
+
+    The first result is always there, and alone if the subject of the query is probably not in kb. A note that replaces
+    a result also stays. Unless `is_ranked`, by words and meaning together, the first results count as the best, and
+    scores do not show which others are nearly as good.
     """
     results = reply["results"]
     if not results:
@@ -185,7 +187,7 @@ def briefly(reply: JSON, *, is_ranked: bool) -> JSON:
     for result in sorted(results, key=lambda result: -result["score"]) if is_ranked else results:
         cost = _tokens(result, is_whole=not kept)
         room = MOST_TOKENS if is_ranked and is_near(result) else least
-        if not kept or (spent + cost <= room and (is_good(result) or not is_full)):
+        if not kept or (not reply.get("weak") and spent + cost <= room and (is_good(result) or not is_full)):
             kept.append(result)
             spent += cost
     ids = {result["chunk_id"] for result in kept}
@@ -195,8 +197,10 @@ def briefly(reply: JSON, *, is_ranked: bool) -> JSON:
         for result in results
         if result["chunk_id"] in ids or result["document_id"] in replacements
     ]
-    count = sum(1 + len(result["more"]) for result in results)
-    return reply | {"results": shown, "further": count - len(shown)}
+    known = {passage["chunk_id"] for passage in _passages(shown)}
+    further = {passage["chunk_id"] for passage in _passages(fuller["results"])} - known
+    weaker = len(list(_passages(results))) - len(known | further)
+    return reply | {"results": shown, "further": len(further), "weaker": weaker}
 
 
 def _tokens(result: JSON, *, is_whole: bool) -> float:

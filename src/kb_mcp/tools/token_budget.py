@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from kb.api.errors import Invalid
 from kb.api.limits import MAX_TOP
+from kb.api.search_wording import end_of_exact
 from kb.client.client import JSON
 from kb_mcp.tools import compact_answers
 from kb_mcp.tools.invisible_characters import all_shown
@@ -119,6 +120,9 @@ class AnswerLimiter:
         ]
         shown = self.fitting(results)
         omitted = reply["omitted"] + len(results) - len(shown)
+        exact, what_follows = end_of_exact(reply["results"][: len(shown)])
+        if what_follows:
+            shown[exact - 1]["below"] = what_follows
         left = {name: reply.get(name, 0) for name in ("weaker", "further")}
         counts = {"omitted": omitted, **left, "pending": reply["pending"]}
         data = {"notice": NOTICE, "results": shown} | {name: count for name, count in counts.items() if count}

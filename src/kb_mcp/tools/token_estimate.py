@@ -1,7 +1,5 @@
 """Estimate the number of tokens of a text."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

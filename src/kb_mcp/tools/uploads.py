@@ -3,8 +3,6 @@
 Agents read the docstring of a tool as its description. `kb_mcp.upload_store` stores the parts of a file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import logging
@@ -25,7 +23,7 @@ from kb.api.limits import MAX_LABEL
 from kb.client.client import EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
-from kb_mcp.errors import error_text
+from kb_mcp.error_wording import error_text
 from kb_mcp.tools.compact_answers import receipt
 from kb_mcp.tools.documents import WAIT_SECONDS, WHOLE, Tags
 from kb_mcp.tools.path_hints import check_path

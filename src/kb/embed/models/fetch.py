@@ -105,5 +105,4 @@ def _download(client: httpx2.Client, url: str, path: Path) -> None:
 
 
 def one_line(error: Exception) -> str:
-    """Return the message of an error, in one line."""
     return " ".join(str(error).split()) or type(error).__name__

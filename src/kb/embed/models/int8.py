@@ -12,8 +12,6 @@ docs/adr/0011-devices.md has the decision, docs/benchmarks.md the figures. The i
 (`onnx`), so this module is imported only to convert the model, not to run it.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -80,7 +78,9 @@ def to_int8(model: Path, tokenizer: Path, window: int) -> ModelProto:
     quantized = onnx.load(model)
     _fuse_attention(quantized.graph)
     _Quantizer(quantized, _ranges(model, texts)).quantize()
-    least = _least_cosine(model, quantized, texts)
+    sessions = InferenceSession(model), _session(quantized)
+    pairs = [[session.run(["embedding"], text)[0] for session in sessions] for text in texts]
+    least = min(float((one * other).sum()) for one, other in pairs)
     if least < LEAST_COSINE:
         raise ModelError(
             f"KB_PRECISION: in int8, the vectors of the model in {model.parent} differ too much from fp32"
@@ -116,12 +116,6 @@ def _ranges(model: Path, texts: Sequence[dict[str, Any]]) -> dict[str, Range]:
             seen = ranges.get(name, Range(low, high))
             ranges[name] = Range(np.minimum(seen.low, low), np.maximum(seen.high, high))
     return ranges
-
-
-def _least_cosine(model: Path, quantized: ModelProto, texts: Sequence[dict[str, Any]]) -> float:
-    sessions = InferenceSession(model), _session(quantized)
-    pairs = [[session.run(["embedding"], text)[0] for session in sessions] for text in texts]
-    return min(float((one * other).sum()) for one, other in pairs)
 
 
 def _session(model: ModelProto, folder: Path | None = None) -> InferenceSession:

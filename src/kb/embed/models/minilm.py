@@ -6,8 +6,6 @@ and 384 dimensions, and the masked mean of its last layer, as sentence-transform
 The import takes a third of a second (`onnx`), so this module is imported only to convert the model, not to run it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

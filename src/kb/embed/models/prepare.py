@@ -140,7 +140,6 @@ def _load_given(model_dir: Path) -> ModelFiles:
 
 
 def _verify_raw(model_dir: Path) -> None:
-    """Check the raw model that KB_MODEL_DIR names."""
     try:
         verify(model_dir)
     except ModelError as error:

@@ -97,7 +97,6 @@ class OnnxEmbedder:
 
     @property
     def models(self) -> Sequence[OnnxEmbedder]:
-        """Only this embedder."""
         return [self]
 
     @property
@@ -107,7 +106,6 @@ class OnnxEmbedder:
 
     @property
     def provider(self) -> str:
-        """The active execution provider, as ONNX Runtime names it."""
         return CPU if self._is_substituted else str(self._session.get_providers()[0])
 
     @property
@@ -115,12 +113,10 @@ class OnnxEmbedder:
         return self._substitute is not None and self._substitute.is_needed
 
     def count_tokens(self, text: str) -> int:
-        """Return the number of tokens of `text`, special tokens included, without prefix or truncation."""
         [encoding] = self._tokenizer.encode_batch_fast([text])
         return len(encoding)
 
     def token_starts(self, text: str) -> list[int]:
-        """Return the start of each token of `text`, in characters, special tokens excluded."""
         return [start for start, _ in self._tokenizer.encode(text, add_special_tokens=False).offsets]
 
     def embed_queries(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
@@ -132,7 +128,6 @@ class OnnxEmbedder:
         return self._embed(self.spec.query_prefix, texts, alone=alone)
 
     def embed_passages(self, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
-        """Return the vectors of passages, in the same form; `alone` as for queries."""
         return self._embed(self.spec.passage_prefix, texts, alone=alone)
 
     def _embed(self, prefix: str, texts: Sequence[str], *, alone: bool = True) -> NDArray[np.float32]:
@@ -148,7 +143,6 @@ class OnnxEmbedder:
         return self._substitute.model()._vectors(tokens, alone=alone)
 
     def _vectors(self, tokens: Sequence[list[int]], *, alone: bool) -> NDArray[np.float32]:
-        """Return the vectors of token ids."""
         vectors = np.empty((len(tokens), self.spec.dimensions), np.float32)
         places = [*batches([len(ids) for ids in tokens], self._device)]
         places.reverse()  # the shortest batches run last
@@ -285,7 +279,6 @@ class CorePool:
 
     Args:
         open_session: opens a session on a number of cores.
-        cores: the number of cores.
         shared: the session on all cores, used if no other session can be opened.
     """
 
@@ -310,5 +303,4 @@ class CorePool:
             return self._session
 
     def map(self, run: Callable[[InferenceSession, Part], Result], batches: Sequence[Part]) -> Iterator[Result]:
-        """Run batches, and yield their results in order."""
         return self._threads.map(partial(run, self.session), batches)

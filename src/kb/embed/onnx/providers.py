@@ -1,7 +1,5 @@
 """The devices for a model, their precisions, and suitable settings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checks whether this machine meets a device's requirements, with a remedy for missing ones."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

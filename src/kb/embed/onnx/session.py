@@ -1,7 +1,5 @@
 """Sessions of ONNX Runtime that run on the requested device."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

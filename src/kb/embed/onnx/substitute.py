@@ -1,7 +1,5 @@
 """The model on the CPU, while a GPU fails."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -29,12 +29,13 @@ from kb.formats.text.builder import TextBuilder
 from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Attachment, Extracted, Properties
 from kb.formats.text.headers_footers import write_margins
+from kb.formats.text.readings import marked, with_readings_after
 from kb.formats.text.symbol_fonts import symbol
 from kb.formats.text.titles import meaningful
 
 # Elements that only wrap others. AlternateContent holds two versions; kb reads Choice.
 _WRAPPERS: Final = {"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo", "AlternateContent", "Choice"}
-_INLINE: Final = {"r", "hyperlink", "fldSimple", "dir", "bdo", "ruby", "rubyBase", "oMathPara"}
+_INLINE: Final = {"r", "hyperlink", "fldSimple", "dir", "bdo", "oMathPara"}
 _CHARACTERS: Final = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _HEADING_NAME: Final = re.compile(r"(?i)heading ?([1-9])")
 _TITLE: Final = 0
@@ -353,7 +354,7 @@ def _paragraphs(container: etree._Element) -> Iterator[str]:
 
 
 def _inline(element: etree._Element) -> str:
-    return "".join(_pieces(element))
+    return with_readings_after("".join(_pieces(element)))
 
 
 def _pieces(element: etree._Element) -> Iterator[str]:
@@ -366,6 +367,8 @@ def _pieces(element: etree._Element) -> Iterator[str]:
             yield _CHARACTERS[name]
         elif name in _INLINE:
             yield from _pieces(child)
+        elif name == "ruby":
+            yield marked(*("".join(map(_inline, child.iterfind(f"{{*}}{part}"))) for part in ("rubyBase", "rt")))
         elif name == "sym":
             yield symbol(attribute(child, "font") or "", attribute(child, "char") or "")
         elif name == "fldChar":

@@ -19,9 +19,11 @@ from kb.formats.text.builder import LONGEST_HEADING, TextBuilder
 from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Extracted
+from kb.formats.text.readings import Readings
 from kb.formats.text.titles import meaningful
 
-_UNSEEN: Final = {"head", "script", "style", "template", "noscript", "ix:header"}
+_UNSEEN: Final = {"head", "script", "style", "template", "noscript", "ix:header", "rp"}
+_READING: Final = {"rt", "rtc"}
 _HIDING: Final = re.compile(
     r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\s*(?:!\s*important\s*)?(?:;|$)"
 )
@@ -181,6 +183,7 @@ class _Writer:
         self._below = below
         self._depth = depth
         self._inline: list[str] = []
+        self._readings = Readings()
         self._marker = ""
         self._lists = 0
         self._apart = 0
@@ -194,6 +197,9 @@ class _Writer:
                 self._end(element)
                 self._add(element.tail)
             elif _is_unseen(element) or self._write_whole(element):
+                walker.skip_subtree()
+            elif element.tag in _READING:
+                self._readings.add(_words_of(element))
                 walker.skip_subtree()
             else:
                 self._start(element)
@@ -241,6 +247,8 @@ class _Writer:
         self._apart -= tag in _APART
         if tag == "a" and not self._apart:
             self._add(_address(element))
+        if _ends_word(element):
+            self._readings.end_word()
         self._flush_at(tag)
         self._lists -= tag in _LISTS
         self._preformatted -= tag == "pre"
@@ -271,7 +279,7 @@ class _Writer:
         line = gathered.strip("\n").rstrip() if self._preformatted else one_line(gathered)
         self._inline.clear()
         if line:
-            self._text.line(self._marker + line)
+            self._text.line(self._marker + line + self._readings.take())
             self._marker = ""
         return bool(line)
 
@@ -289,17 +297,36 @@ def _flat(element: etree._Element, *, with_links: bool = False) -> str:
 
 
 def _flat_pieces(root: etree._Element, *, with_links: bool) -> Iterator[str]:
+    readings = Readings()
     walker = etree.iterwalk(root, events=("start", "end"))
     for event, element in walker:
         if element.tag in _BLOCKS:
             yield " "
         if event == "end":
+            if _ends_word(element):
+                readings.end_word()
             yield _address(element) if with_links and element.tag == "a" else ""
             yield (element.tail or "") if element is not root else ""
         elif _is_unseen(element) or _is_permalink(element):
             walker.skip_subtree()
+        elif element.tag in _READING:
+            readings.add(_words_of(element))
+            walker.skip_subtree()
         else:
             yield _lead(element) + (element.text or "")
+    yield readings.take()
+
+
+def _words_of(element: etree._Element) -> str:
+    return one_line("".join(element.itertext()).translate(_ZERO_WIDTH))
+
+
+def _ends_word(element: etree._Element) -> bool:
+    """Return whether a word with readings ends here: each of its letters may be an element of its own."""
+    if element.tag != "ruby":
+        return False
+    following = element.getnext()
+    return bool((element.tail or "").strip()) or following is None or following.tag != "ruby"
 
 
 def _lead(element: etree._Element) -> str:
@@ -320,7 +347,7 @@ def _address(link: etree._Element) -> str:
     address = link.get("href", "").strip()
     if not _ELSEWHERE.match(address) or len(address) > _LONGEST_ADDRESS:
         return ""
-    text = one_line("".join(link.itertext()).translate(_ZERO_WIDTH))
+    text = _words_of(link)
     if not text:
         return f" {address} "
     return "" if text.rstrip("/") in address else f" ({address})"
@@ -329,4 +356,4 @@ def _address(link: etree._Element) -> str:
 def _is_permalink(element: etree._Element) -> bool:
     """Return whether an element is a one-character link next to a heading, such as # or a pilcrow."""
     is_local = element.tag == "a" and element.get("href", "").startswith("#")
-    return is_local and len(one_line("".join(element.itertext()).translate(_ZERO_WIDTH))) == 1
+    return is_local and len(_words_of(element)) == 1

@@ -7,8 +7,10 @@ import re
 from typing import Final
 
 from kb.formats.readers.chats import read_chats
+from kb.formats.readers.geojson import read_geojson
 from kb.formats.text.encoding import clean, decode
 from kb.formats.text.extracted import Extracted
+from kb.formats.text.terminal import without_terminal_signs
 
 _INDENTS: Final = (2, 0)
 _LONGEST_LAYOUT: Final = 4
@@ -22,8 +24,10 @@ def read(data: bytes) -> Extracted:
     source = decode(data)
     if chats := read_chats(source):
         return chats
+    if places := read_geojson(source):
+        return places
     text = _laid_out(source) if "\n" not in source.strip() or "\\u" in source else source
-    return Extracted.of_text(clean(_ESCAPE.sub(_unescaped, text)))
+    return Extracted.of_text(clean(without_terminal_signs(_ESCAPE.sub(_unescaped, text))))
 
 
 def _unescaped(escape: re.Match[str]) -> str:

@@ -10,6 +10,7 @@ from kb.formats.text.encoding import decode
 from kb.formats.text.extracted import Extracted
 from kb.markdown.blocks import blocks_of, headings_of
 from kb.markdown.front_matter import front_matter
+from kb.markdown.prose import comments, masked
 from kb.markdown.signs import without_links
 from kb.markdown.tags import clean_tags, tags_of_blocks
 
@@ -21,7 +22,7 @@ def read(data: bytes) -> Extracted:
     """Read a Markdown file; headings inside code, quotes and lists are part of their section.
 
     Front matter is not text, unless the file contains nothing else. It is replaced by empty lines, so that the line
-    numbers below it stay the same as in the file.
+    numbers below it stay the same as in the file. Obsidian's comments are not text, either.
     """
     source, exported = _without_export_fields(decode(data))
     front = front_matter(source)
@@ -29,10 +30,13 @@ def read(data: bytes) -> Extracted:
     is_apart = front.is_understood and bool(source[front.length :].strip())
     if is_apart:
         text = "\n" * source.count("\n", 0, front.length) + source[front.length :]
-    blocks = list(blocks_of(text, 0 if is_apart else front.length))
+    begin = 0 if is_apart else front.length
+    blocks = list(blocks_of(text, begin))
+    inline = tags_of_blocks(text, blocks) if front.inline_tags else ()
+    if (shown := _without_comments(text)) != text:
+        text, blocks = shown, list(blocks_of(shown, begin))
     headings = [Heading(*each) for each in headings_of(blocks)]
     first = next((heading.title for heading in headings if heading.level == 1), None)
-    inline = tags_of_blocks(text, blocks) if front.inline_tags else ()
     return Extracted(
         front.title or (first and without_links(first)) or first or exported.get("title") or None,
         text,
@@ -42,6 +46,12 @@ def read(data: bytes) -> Extracted:
         aliases=front.aliases,
         omitted={"front_matter": 1} if front.is_lost else {},
     )
+
+
+def _without_comments(text: str) -> str:
+    """Return a text without its comments, unless it has nothing else. The line numbers stay the same."""
+    shown = masked(text, comments(text), "")
+    return shown if shown.strip() else text
 
 
 def _without_export_fields(source: str) -> tuple[str, dict[str, str]]:

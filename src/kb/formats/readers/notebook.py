@@ -13,6 +13,7 @@ from kb.formats.text.base64_data import embedded_text
 from kb.formats.text.builder import Heading, TextBuilder, sections_under
 from kb.formats.text.encoding import clean, decode, one_line
 from kb.formats.text.extracted import Extracted
+from kb.formats.text.terminal import without_terminal_signs
 from kb.formats.text.titles import meaningful
 from kb.markdown.blocks import blocks_of, headings_of
 
@@ -23,7 +24,6 @@ _OLD_KINDS: Final = (
 """The names of types in text-only outputs, and in all outputs of notebooks of format 3."""
 
 _OBJECT: Final = re.compile(r"<[\w.]+[^<>]*>")
-_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 def read(data: bytes) -> Extracted:
@@ -71,11 +71,11 @@ def _pieces(notebook: dict[str, Any]) -> Iterator[tuple[bool, str]]:
 
 def _output(output: dict[str, Any]) -> str:
     if output.get("output_type") in ("error", "pyerr"):
-        return one_line(f"{output.get('ename')}: {output.get('evalue')}")
+        return one_line(without_terminal_signs(f"{output.get('ename')}: {output.get('evalue')}"))
     shown = output.get("data")
     data = shown if isinstance(shown, dict) else {kind: output[name] for kind, name in _OLD_KINDS if name in output}
     pictures = [_picture(kind, _joined(data[kind])) for kind in data if kind.startswith("image/")]
-    return "\n".join(filter(None, [_COLOURS.sub("", _words(data)).strip("\n"), *pictures]))
+    return "\n".join(filter(None, [without_terminal_signs(_words(data)).strip("\n"), *pictures]))
 
 
 def _words(data: dict[str, Any]) -> str:

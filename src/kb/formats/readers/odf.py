@@ -21,11 +21,12 @@ from kb.formats.text.encoding import one_line
 from kb.formats.text.extracted import Extracted, Properties
 from kb.formats.text.headers_footers import write_margins
 from kb.formats.text.reading_order import Box, around, in_reading_order
+from kb.formats.text.readings import marked, with_readings_after
 from kb.formats.text.tables import write_table
 from kb.formats.text.titles import meaningful
 
 _UNSEEN: Final = {
-    *("tracked-changes", "forms", "sequence-decls", "variable-decls", "user-field-decls", "ruby-text", "note-citation"),
+    *("tracked-changes", "forms", "sequence-decls", "variable-decls", "user-field-decls", "note-citation"),
     *("settings", "table-header-columns", "table-column", "date-time-decl", "footer-decl", "header-decl"),
 }
 _CHARACTERS: Final = {"tab": "\t", "line-break": "\n"}
@@ -33,7 +34,7 @@ SHAPES: Final = {
     *("text-box", "custom-shape", "rect", "ellipse", "circle", "line", "polygon", "polyline", "path", "connector"),
     *("caption", "regular-polygon", "measure"),
 }
-_BESIDE: Final = {"note", "annotation", "frame", "ruby-text", "g", *SHAPES, *_UNSEEN}
+_BESIDE: Final = {"note", "annotation", "frame", "g", *SHAPES, *_UNSEEN}
 _OBJECTS: Final = {"image", "desc", "object", "object-ole", "plugin", "applet"}
 _HANGING: Final = {"note-body", "annotation", *_OBJECTS, *SHAPES}
 _SPACES: Final = re.compile(r"[ \t\r\n]+")
@@ -351,7 +352,7 @@ def _paragraphs(container: etree._Element) -> Iterator[str]:
 
 
 def _inline(element: etree._Element) -> str:
-    return "".join(_pieces(element))
+    return with_readings_after("".join(_pieces(element)))
 
 
 def _pieces(element: etree._Element) -> Iterator[str]:
@@ -363,6 +364,8 @@ def _pieces(element: etree._Element) -> Iterator[str]:
             yield " " * min(whole_number(child, "c", 1), 80)
         elif name in _CHARACTERS:
             yield _CHARACTERS[name]
+        elif name == "ruby":
+            yield marked(*("".join(map(_inline, child.iterfind(f"{{*}}ruby-{part}"))) for part in ("base", "text")))
         elif name not in _BESIDE:
             yield from _pieces(child)
         yield _spaced(child.tail)

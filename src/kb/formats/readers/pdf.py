@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -13,15 +14,17 @@ import pypdfium2
 from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
-from kb.api.job_errors import NO_OCR
-from kb.formats.readers.pdf_files import Files, add_attached
+from kb.api.job_error_phrases import NO_OCR
+from kb.formats.readers.pdf_annotations import Files, add_attached
 from kb.formats.readers.pdf_page import Page, read_page, tidy
-from kb.formats.text.builder import Heading
+from kb.formats.text.builder import Heading, TextBuilder
 from kb.formats.text.dates import first_date
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.external_types import Opaque
 from kb.formats.text.extracted import Extracted, Scan, Section, attached_room
+from kb.formats.text.headers_footers import write_margins
 from kb.formats.text.hyphens import collect_words, join_words
+from kb.formats.text.running_lines import Sheet, with_whole_sentences, without_running_lines
 from kb.formats.text.titles import meaningful
 
 # PDFium has global state, so only one thread at a time may use it, even for different documents.
@@ -40,6 +43,7 @@ class _Pdf(NamedTuple):
     title: str | None
     date: str | None
     pages: list[str]
+    margins: list[str]  # the lines of headers and footers
     outline: list[Heading]  # each `start` is a page's index
     scans: list[int]  # also page indexes
     files: Files
@@ -57,10 +61,17 @@ def read(data: bytes) -> Extracted:
     pages = [join_words(page, vocabulary) for page in pdf.pages]
     paths = list(_paths(pdf.outline, len(pages)))
     scans = tuple(Scan(index + 1, paths[index]) for index in pdf.scans)
+    text, sections = "".join(pages), list(_sections(pages, paths))
+    margins = TextBuilder()
+    write_margins(margins, (join_words(line, vocabulary) for line in pdf.margins))
+    below = margins.build()
+    sections += [
+        replace(section, start=len(text) + section.start, end=len(text) + section.end) for section in below.sections
+    ]
     return Extracted(
         pdf.title,
-        "".join(pages),
-        tuple(_sections(pages, paths)),
+        text + below.text,
+        tuple(sections),
         tuple(pdf.files.found),
         date=pdf.date,
         scans=scans,
@@ -90,18 +101,30 @@ def _content(document: pypdfium2.PdfDocument, files: Files) -> _Pdf:
     pages = [
         read_page(document, index, files, with_heading=index == 0 and title is None) for index in range(len(document))
     ]
-    if not (files.found or any(page and page.text for page in pages)):
+    if not (files.found or any(page and (page.text or page.comments) for page in pages)):
         raise _no_text(document, pages)
-    texts = [
-        f"[page {number} is damaged and could not be read]" if page is None else page.text
-        for number, page in enumerate(pages, start=1)
-    ]
+    title = title or (pages[0].heading if pages[0] else None)
+    texts, margins = _texts(pages, title or "")
     if files.found and texts:
         names = ", ".join(file.filename for file in files.found)
         texts[-1] = f"{texts[-1]}\nAttachments: {names}".lstrip()
-    title = title or (pages[0].heading if pages[0] else None)
     scans = [index for index, page in enumerate(pages) if page and page.is_scan]
-    return _Pdf(title, first_date(*map(_iso, dates)), texts, list(_outline(document)), scans, files)
+    return _Pdf(title, first_date(*map(_iso, dates)), texts, margins, list(_outline(document)), scans, files)
+
+
+def _texts(pages: list[Page | None], title: str) -> tuple[list[str], list[str]]:
+    """Return the text of each page, with comments and without headers and footers, and the lines of the latter."""
+    sheets = [
+        Sheet(page.text, frozenset(line for line in page.margins if number > 1 or line not in title))
+        if page
+        else Sheet(f"[page {number} is damaged and could not be read]")
+        for number, page in enumerate(pages, start=1)
+    ]
+    texts, margins = without_running_lines(sheets)
+    comments = [[f"Comment: {comment}" for comment in page.comments] if page else [] for page in pages]
+    whole = with_whole_sentences(texts)
+    shown = ["\n".join(filter(None, (text, *said))) for text, said in zip(whole, comments, strict=True)]
+    return shown, [line for line in margins if line not in title]
 
 
 def _iso(date: str) -> str:

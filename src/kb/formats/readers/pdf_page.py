@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import dropwhile, takewhile
 from statistics import median
 from typing import Final, NamedTuple
@@ -12,9 +14,12 @@ from unicodedata import normalize
 import pypdfium2
 from pypdfium2 import raw
 
-from kb.formats.readers.pdf_files import Files, add_pinned
+from kb.formats.readers.pdf_annotations import Files, add_pinned
+from kb.formats.readers.pdf_box import TextBox
+from kb.formats.readers.pdf_columns import in_columns, may_have_columns
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.hyphens import BREAK
+from kb.formats.text.running_lines import MOST_LINES
 from kb.formats.text.titles import names_chapter
 
 _BROKEN_LINE: Final = re.compile(r"(?<=[^\W_])(?:[-\u2010]\n(?=[^\W_])|\xad\n?)")
@@ -28,7 +33,10 @@ _FEWEST_LETTERS: Final = 8
 _LONGEST_TITLE: Final = 200
 _LONGEST_STAMP: Final = 100  # characters that an archive or a court prints on each page of a scan
 _MUCH_OF_PAGE, _MOST_OF_PAGE = 0.4, 0.8
-_BLEED: Final = 2.0  # points by which text may extend over the edge of its page
+_MARGIN: Final = 0.09  # of a page's height, above and below its text
+_SAMPLE_LINES: Final = 20
+_NEWLINE: Final = "\r\n"
+_TEXT_LINE: Final = re.compile(rf"[^\r\n{BREAK}]+")
 _LINE_END: Final = re.compile(r"(?<=\S)( ?)\r\n( ?)(?=\S)")
 _ASTRAL: Final = re.compile("[\U00010000-\U0010ffff]")  # PDFium counts these twice
 _STEP: Final = 0.87  # superscripts and subscripts have at most this fraction of the larger letters' height
@@ -41,9 +49,13 @@ _LIGATURES: Final = {code: normalize("NFKC", chr(code)) for code in range(0xFB00
 
 
 class Page(NamedTuple):
+    """A page: its text, the comments on it, and the lines near its upper and lower edge, which may be in the text."""
+
     text: str
     heading: str | None = None
     is_scan: bool = False
+    comments: Sequence[str] = ()
+    margins: frozenset[str] = frozenset()
 
 
 def read_page(document: pypdfium2.PdfDocument, index: int, files: Files, *, with_heading: bool = False) -> Page | None:
@@ -66,12 +78,13 @@ def read_page(document: pypdfium2.PdfDocument, index: int, files: Files, *, with
 def _page(page: pypdfium2.PdfPage, box: TextBox, comments: list[str], *, with_heading: bool) -> Page:
     with closing(page.get_textpage()) as text:
         # Two pages that were cut from one spread share a content stream.
-        rects = (TextBox(*text.get_rect(index)) for index in range(text.count_rects()))
+        rects = [TextBox(*text.get_rect(index)) for index in range(text.count_rects())]
         is_whole = box.is_empty() or all(map(box.holds, rects))
-        shown = tidy(_in_lines(text) if is_whole else _cropped(text, box))
+        written = text.get_text_range() if is_whole else ""
+        shown = tidy(_in_lines(text, written, rects) if is_whole else _cropped(text, box))
         heading = _heading(text, box) if with_heading else None
-        written = "\n".join(filter(None, (shown, *(f"Comment: {comment}" for comment in comments))))
-        return Page(written, heading, _is_scan(page, len(shown)))
+        margins = frozenset(_in_margins(text, written, box))
+        return Page(shown, heading, _is_scan(page, len(shown)), comments, margins)
 
 
 def _is_scan(page: pypdfium2.PdfPage, characters: int) -> bool:
@@ -108,41 +121,41 @@ def draw_annotations(page: pypdfium2.PdfPage) -> bool:
     return has_annotations
 
 
-class TextBox(NamedTuple):
-    """A rectangle in points, from the lower left of the page."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    def holds(self, other: TextBox) -> bool:
-        """Return whether `other` lies within the box, with a tolerance of `_BLEED`."""
-        return (
-            self.left - _BLEED <= other.left
-            and other.right <= self.right + _BLEED
-            and self.bottom - _BLEED <= other.bottom
-            and other.top <= self.top + _BLEED
-        )
-
-    def is_empty(self) -> bool:
-        return self.left >= self.right or self.bottom >= self.top
-
-    def centre(self) -> TextBox:
-        x, y = (self.left + self.right) / 2, (self.bottom + self.top) / 2
-        return TextBox(x, y, x, y)
+def _in_lines(text: pypdfium2.PdfTextPage, written: str, rects: Sequence[TextBox]) -> str:
+    """Return the text of a page in reading order, without the line ends that PDFium sees around superscripts."""
+    if _ASTRAL.search(written):
+        return written
+    parts = in_columns(written, partial(_box_at, text)) if may_have_columns(written, rects) else [range(len(written))]
+    return "".join(_after(_joined(text, written, part)) for part in parts).removesuffix(_NEWLINE)
 
 
-def _in_lines(text: pypdfium2.PdfTextPage) -> str:
-    """Return the text of a page, without the line ends that PDFium sees around superscripts and subscripts."""
-    written = text.get_text_range()
-    return written if _ASTRAL.search(written) else _LINE_END.sub(lambda match: _between(text, match), written)
+def _joined(text: pypdfium2.PdfTextPage, written: str, part: range) -> str:
+    pieces, at = list[str](), part.start
+    for end in _LINE_END.finditer(written, part.start, part.stop):
+        pieces += [written[at : end.start()], _between(text, end)]
+        at = end.end()
+    return "".join([*pieces, written[at : part.stop]])
+
+
+def _in_margins(text: pypdfium2.PdfTextPage, written: str, box: TextBox) -> Iterator[str]:
+    """Yield the lines in the margins among the first and the last lines of a page, unless they are larger than most."""
+    lines = [line for line in _TEXT_LINE.finditer(written) if line[0].strip()]
+    low, high = box.bottom + _MARGIN * box.height, box.top - _MARGIN * box.height
+    sample = (_box_at(text, line.start()) for line in lines[:: max(1, len(lines) // _SAMPLE_LINES)])
+    usual = median([place.height for place in sample if place] or [0.0])
+    for line in lines if len(lines) <= 2 * MOST_LINES else (*lines[:MOST_LINES], *lines[-MOST_LINES:]):
+        place = _box_at(text, line.start())
+        if place and place.height <= _LARGER * usual and not low < place.centre().top < high:
+            yield tidy(line[0])
+
+
+def _after(part: str) -> str:
+    return part if part.endswith(BREAK) else part + _NEWLINE
 
 
 def _between(text: pypdfium2.PdfTextPage, end: re.Match[str]) -> str:
     """Return the separator of two lines: an empty string or a space if one continues the other."""
-    index_of = raw.FPDFText_GetCharIndexFromTextIndex
-    before, after = (_loose_box(text, index_of(text, place)) for place in (end.start() - 1, end.end()))
+    before, after = (_box_at(text, place) for place in (end.start() - 1, end.end()))
     if before is None or after is None:
         return end[0]
     heights = before.top - before.bottom, after.top - after.bottom
@@ -152,6 +165,10 @@ def _between(text: pypdfium2.PdfTextPage, end: re.Match[str]) -> str:
     if not is_beside or not -_TOUCHING <= gap / max(heights) <= _NEAR:
         return end[0]
     return " " if end[1] or end[2] or gap > _BLANK * max(heights) else ""
+
+
+def _box_at(text: pypdfium2.PdfTextPage, place: int) -> TextBox | None:
+    return _loose_box(text, raw.FPDFText_GetCharIndexFromTextIndex(text, place))
 
 
 def _loose_box(text: pypdfium2.PdfTextPage, index: int) -> TextBox | None:

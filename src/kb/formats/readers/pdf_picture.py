@@ -16,7 +16,8 @@ from pypdfium2 import raw
 
 from kb.api.errors import Unreadable
 from kb.formats.readers.pdf import PDFIUM, opened
-from kb.formats.readers.pdf_page import TextBox, draw_annotations
+from kb.formats.readers.pdf_box import TextBox
+from kb.formats.readers.pdf_page import draw_annotations
 
 WIDTH: Final = 1100
 """The width of the picture in pixels."""
@@ -153,12 +154,7 @@ def _lines(boxes: Iterable[TextBox]) -> Iterator[TextBox]:
     line: TextBox | None = None
     for box in boxes:
         if line and _is_beside(line, box):
-            line = TextBox(
-                min(line.left, box.left),
-                min(line.bottom, box.bottom),
-                max(line.right, box.right),
-                max(line.top, box.top),
-            )
+            line = line.around(box)
             continue
         if line:
             yield _wider(line)

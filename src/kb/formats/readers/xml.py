@@ -13,11 +13,16 @@ from lxml import etree
 
 from kb.formats.containers.zip import xml_parser
 from kb.formats.readers.html import flat_text, write_fragment
+from kb.formats.readers.subtitles import Cue, read_cues, shown_time
+from kb.formats.readers.tracks import ROOTS, read_tracks
 from kb.formats.text.builder import LONGEST_HEADING, Heading, TextBuilder, lone_title, sections_under
 from kb.formats.text.encoding import clean, decode, one_line
 from kb.formats.text.extracted import Extracted
 
 _FEEDS: Final = {"rss", "feed", "RDF"}
+_TIMED: Final = "tt"
+"""The root of subtitles (TTML)."""
+
 _BODIES: Final = {"description", "summary", "content", "encoded"}
 _TITLES: Final = {"title", "article-title", "head"}
 _FEED_TITLE: Final = 1
@@ -34,9 +39,21 @@ def read(data: bytes) -> Extracted:
     root = _parsed(text)
     if root is not None and etree.QName(root).localname in _FEEDS:
         return _feed(root)
+    if root is not None and etree.QName(root).localname in ROOTS:
+        return read_tracks(root)
+    if root is not None and etree.QName(root).localname == _TIMED:
+        return read_cues(_cues(root))
     prose = _prose(root) if root is not None else None
     # If tags and attributes are most of a file, they carry the meaning: configuration, data, drawings.
     return prose if prose and 2 * len(prose.text) > len(text) else Extracted.of_text(text)
+
+
+def _cues(root: etree._Element) -> Iterator[Cue]:
+    for paragraph in root.iter("{*}p"):
+        for line in paragraph.iter("{*}br"):
+            line.tail = f"\n{line.tail or ''}"
+        lines = filter(None, map(one_line, "".join(paragraph.itertext()).split("\n")))
+        yield Cue(shown_time(paragraph.get("begin", "")), "", list(lines))
 
 
 def _parsed(text: str) -> etree._Element | None:

@@ -9,6 +9,7 @@ from typing import Final
 from unicodedata import category
 
 from kb.api.errors import Unreadable
+from kb.formats.text.terminal import without_terminal_signs
 
 NOT_TEXT: Final = "this looks like binary data of an unknown type"
 
@@ -58,13 +59,15 @@ def one_line(text: str) -> str:
 
 @lru_cache(maxsize=1)  # detecting the type and reading the file decode the same bytes
 def decode(data: bytes, declared: str | None = None) -> str:
-    """Return the text of `data` with normalised newlines, in the encoding detected or `declared` in the file.
+    """Return the text of `data`, in the encoding detected or `declared` in the file.
+
+    It has normalised newlines, and no signs that only control a terminal.
 
     Raises:
         Unreadable: the bytes are not text.
     """
     encoding = _encoding(data, declared)
-    text = data.decode(encoding, "replace")
+    text = without_terminal_signs(data.decode(encoding, "replace"))
     are_few = encoding.startswith("utf-8") and text.count("\0") * NULS < len(text)
     if ("\0" in text and not are_few) or _is_garbled(text):
         raise Unreadable(NOT_TEXT)

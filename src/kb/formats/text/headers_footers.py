@@ -13,21 +13,23 @@ if TYPE_CHECKING:
 
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _ROMAN: Final = re.compile(r"(?i)[ivxlc]+")
-_PAGE_WORDS: Final = frozenset(
+PAGE_NAMES: Final = frozenset(
     {
-        *("page", "pages", "pg", "p", "of", "seite", "seiten", "s", "von", "página", "páginas", "pág", "de", "sur"),
-        *("pagina", "pag", "di", "van", "sida", "side", "sivu", "av", "af", "strana", "strona", "str", "z", "ze"),
-        *("страница", "стр", "из", "sayfa", "oldal", "第", "页", "頁", "共", "ページ"),
+        *("page", "pages", "pg", "p", "seite", "seiten", "s", "página", "páginas", "pág", "pagina", "pag"),
+        *("sida", "side", "sivu", "strana", "strona", "str", "страница", "стр", "sayfa", "oldal", "第", "ページ"),
     }
 )
+_PAGE_WORDS: Final = PAGE_NAMES | {
+    *("of", "von", "de", "sur", "di", "van", "av", "af", "z", "ze", "из", "页", "頁", "共")
+}
 
 
 def write_margins(text: TextBuilder, lines: Iterable[str]) -> None:
     """Add the lines of headers and footers under their own heading, each once, without page numbers."""
     text.listed(
-        "Headers and footers", (line for line in dict.fromkeys(map(one_line, lines)) if not _is_page_number(line))
+        "Headers and footers", (line for line in dict.fromkeys(map(one_line, lines)) if not is_page_number(line))
     )
 
 
-def _is_page_number(line: str) -> bool:
+def is_page_number(line: str) -> bool:
     return all(word.casefold() in _PAGE_WORDS or _ROMAN.fullmatch(word) for word in _LETTERS.findall(line))

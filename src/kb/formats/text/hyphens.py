@@ -21,6 +21,14 @@ _COMPOUND_ENDS: Final = frozenset(
     }
 )
 _COMPOUND_STARTS: Final = frozenset({"self", "non"})
+# Small words within compounds of several words, such as mother-in-law, state-of-the-art and tête-à-tête.
+_WITHIN: Final = frozenset(
+    {
+        *("a", "all", "an", "and", "as", "at", "be", "by", "do", "for", "from", "go", "if", "in", "is", "it", "me"),
+        *("my", "no", "not", "of", "off", "on", "or", "out", "per", "so", "the", "to", "up", "us", "with", "you"),
+        *("à", "au", "aux", "de", "des", "du", "en", "la", "le", "les", "lès", "sous", "sur", "am", "an", "im", "und"),
+    }
+)
 _PREFIXES: Final = frozenset({"inter", "over", "under"})  # longer than a syllable, but not words before a hyphen
 
 
@@ -50,7 +58,8 @@ def join_words(page: str, vocabulary: KnownWords) -> str:
     first, *rest = page.split(BREAK)
     joined = [first]
     for part in rest:
-        is_hyphenated = _keeps_hyphen(_last_word(joined[-1]), _first_word(part), vocabulary)
+        left, right = _last_word(joined[-1]), _first_word(part)
+        is_hyphenated = _is_in_chain(joined[-1], part, left, right) or _keeps_hyphen(left, right, vocabulary)
         joined.append(f"-{part}" if is_hyphenated else part)
     return f"{''.join(joined)}\n\n" if page else ""
 
@@ -63,6 +72,13 @@ def _first_word(text: str) -> str:
 def _last_word(text: str) -> str:
     match = _WORD_END.search(text[-_LONGEST_WORD:])
     return match[0] if match else ""
+
+
+def _is_in_chain(before: str, after: str, left: str, right: str) -> bool:
+    """Return whether the hyphen is in a compound of more than two words, next to a small word between hyphens."""
+    is_left = left.lower() in _WITHIN and before.removesuffix(left).endswith("-")
+    is_right = right.lower() in _WITHIN and after.removeprefix(right).startswith("-")
+    return (is_left or is_right) and right.islower()
 
 
 def _keeps_hyphen(left: str, right: str, vocabulary: KnownWords) -> bool:

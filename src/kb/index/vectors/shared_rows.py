@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kb import compaction
+from kb.index import compaction
 
 MIN_CAPACITY = 1024
 GOLDEN = 0x9E3779B97F4A7C15

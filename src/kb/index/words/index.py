@@ -12,13 +12,18 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from sys import getsizeof, intern
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.index.words.compounds import Compounds
+from kb.index.words.other_scripts import blocks_of
 from kb.index.words.postings import Postings
 from kb.index.words.snapshot import IndexedChunk, Key, LexicalSnapshot
+
+Tokens = TypeVar("Tokens", bound=Collection[str])
 
 KEPT_SNAPSHOTS = 16
 HEADER_WEIGHT = 2
@@ -139,6 +144,9 @@ class LexicalIndex:
         self._pending = Pending(snapshot.size)
         self._kept_from = snapshot.size
         self.terms = TermFilter()
+        self.compounds = Compounds()
+        self.blocks = frozenset[int]()
+        """The blocks of Unicode in which tokens begin, see `blocks_of`."""
 
     @property
     def newest(self) -> int:
@@ -185,7 +193,9 @@ class LexicalIndex:
             pending = Pending(snapshot.size) if is_renumbered else self._pending
             pending.cut(snapshot.size)  # the remains of a failed change
             pending.add(added)
-            self.terms.add(token for chunk in added for token in (*chunk.text, *chunk.header))
+            tokens = {token for chunk in added for token in (*chunk.text, *chunk.header)}
+            self.terms.add(tokens)
+            self.noted(tokens)
             with self._lock:  # readers wait: the slow part is done
                 if is_renumbered:
                     self._pending, self._kept_from = pending, pending.first
@@ -198,6 +208,12 @@ class LexicalIndex:
                 with self._lock:
                     self._begin(following.size)
             before.release()
+
+    def noted(self, tokens: Tokens) -> Tokens:
+        """Return tokens, after what related words need of them was noted."""
+        self.compounds.add(tokens)
+        self.blocks |= blocks_of(tokens)
+        return tokens
 
     def withdraw(self) -> None:
         """Withdraw the newest snapshot after its transaction was rolled back."""

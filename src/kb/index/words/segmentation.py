@@ -16,7 +16,7 @@ from typing import Final
 
 from kb.api.stream_safe import composed
 from kb.index.words.stems import stems_in
-from kb.index.words.unicode_forms import LANGUAGES, SOFT_HYPHEN, SUPERSCRIPTS, VOICED, compatible, has_names
+from kb.index.words.unicode_forms import DIGITS, LANGUAGES, SOFT_HYPHEN, SUPERSCRIPTS, VOICED, compatible, has_names
 from kb.index.words.word_variants import variants
 
 LETTERS: Final = (
@@ -48,6 +48,21 @@ ACCENTED: Final = (*range(0x0370, 0x0400), *range(0x1F00, 0x2000), *map(ord, "Ѐ
 
 TATWEEL, FINAL_SIGMA, SIGMA = 0x0640, 0x03C2, 0x03C3
 
+TWINS: Final = str.maketrans(
+    "\u06a9\u06aa\u0649\u06cc\u06cd\u0629\u06c0\u06c1\u06c2\u06c3", "\u0643" * 2 + "\u064a" * 3 + "\u0647" * 5
+)
+"""Letters of Arabic, Persian and Urdu keyboards that are one letter to most people: a kaf, a yeh and a heh."""
+
+TWIN: Final = re.compile(f"[{''.join(chr(code) for pair in TWINS.items() for code in pair)}]")
+"""Such a letter, of either keyboard."""
+
+UNSEEN_WITHIN: Final = (0x200B, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF)
+"""Breaks, joins and directions that nobody sees within a word."""
+
+NUKTAS: Final = (0x093C, 0x0A3C, 0x0ABC, 0x0B3C)
+"""The dot below letters of Devanagari, Gurmukhi, Gujarati and Odia, which people often leave out; in Bengali, it makes
+other letters."""
+
 
 def _is_mark(code: int) -> bool:
     return unicodedata.category(chr(code)).startswith("M")
@@ -61,9 +76,13 @@ FOLDED: Final[dict[int, int | None]] = {
     FINAL_SIGMA: SIGMA,
     **{code: _base(code) for code in ACCENTED if chr(code).isalpha() and _base(code) != code},
     **{code: code + 0xE000 for code in VOWEL_SIGNS if _is_mark(code)},
+    **dict.fromkeys((*NUKTAS, *UNSEEN_WITHIN)),
+    **TWINS,
+    **DIGITS,
     **{code: None for code in POINTS if _is_mark(code) or code == TATWEEL},
 }
-FOLDABLE: Final = re.compile(f"[{''.join(map(chr, FOLDED))}]")
+FOLDABLE: Final = re.compile(f"[{''.join(chr(code) for code in FOLDED if code < 0x10000)}\U000104a0-\U0001e95f]")
+"""The range has the other digits and some letters: a pattern would test many single ones in turn."""
 
 LETTER_MARKS: Final = "".join(chr(code) for code in range(0x0300, 0x3100) if _is_mark(code) or 0x1160 <= code < 0x1200)
 LETTER_WITH_MARKS: Final = re.compile(

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from kb import compaction
+from kb.index import compaction
 from kb.index.words.bm25 import K1, B
 
 MAX_ID = 2**31 - 1

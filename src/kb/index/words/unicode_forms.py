@@ -25,6 +25,13 @@ AS_WRITTEN: Final = frozenset("™℠")
 SUPERSCRIPTS: Final = "¹²³⁰⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉"
 """They are digits after a letter, as in m² and H₂O; after a digit they would make another number."""
 
+DIGITS: Final = {
+    code: ord("0") + unicodedata.decimal(chr(code))
+    for code in (*range(0x80, 0xFF00), *range(0x104A0, 0x1E960))
+    if unicodedata.category(chr(code)) == "Nd"
+}
+"""The digits of other scripts, with the ASCII digits. `compatible` replaces full-width and mathematical ones."""
+
 SOFT_HYPHEN: Final = "\u00ad"
 VOICED: Final = "\uff9e\uff9f"
 """The voicing marks that follow half-width katakana; other katakana are composed with them."""

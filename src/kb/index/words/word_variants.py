@@ -1,7 +1,7 @@
 """Other forms of words, which also find them: they are indexed after the text with the words.
 
-`Łódź` is found as *Lodz*, `Größe` as *Groesse*, `getUserById` as *user by id*. The words themselves stay in their
-places, so that phrases still match, and words as typed rank higher.
+`Łódź` is found as *Lodz*, `Größe` as *Groesse*, `getUserById` as *user by id*, `e-mail` as *email*. The
+words themselves stay in their places, so that phrases still match, and words as typed rank higher.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from kb.index.words.emoji import found_in, indexed
+from kb.index.words.joined_words import joined_words
 
 PLAIN: Final = str.maketrans(
     {
@@ -80,6 +81,7 @@ def variants(text: str) -> str | None:
 
 def variants_in(text: str) -> Iterator[Variant]:
     """Yield the other forms of the words of a text, at the places of the words."""
+    yield from map(Variant._make, joined_words(text))
     if text.isascii():
         if not CAMEL.search(text):
             return

@@ -77,7 +77,6 @@ class PostgresBlobs:
             yield path
 
     def size(self, name: str) -> int | None:
-        """Return the size of a blob in bytes; None if it does not exist."""
         with self._connect() as connection:
             row = connection.execute(self._sql["find"], (name,)).fetchone()
         return row[1] if row else None
@@ -92,7 +91,6 @@ class PostgresBlobs:
             connection.execute(self._sql["delete_contents"], (contents,))
 
     def list(self, prefix: str) -> Iterator[Blob]:
-        """Yield the blobs whose names begin with `prefix`."""
         after, listed = prefix, LISTED
         while listed == LISTED:
             parameters = {"after": after, "prefix": prefix, "limit": LISTED}

@@ -1,7 +1,5 @@
 """The conditions of a filter on documents, in PostgreSQL's SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Final
 

@@ -90,6 +90,11 @@ class PostgresDocuments(Documents):
             cursor.executemany(self._sql["insert_vector"].format(vectors=self._vectors.name), vectors)
         self._words.add(texts)
 
+    def index_older(self, limit: int) -> bool:
+        """Index again some documents of an older kb; return whether more may follow."""
+        self.changed = True
+        return self._words.index_older(limit)
+
     def place_chunks(self, document_id: int, places: Sequence[tuple[int, int, ChunkPosition]]) -> None:
         document = {"document_id": document_id}
         self._execute(self._sql["lift_chunks"], document | {"ids": [chunk_id for chunk_id, *_ in places]})

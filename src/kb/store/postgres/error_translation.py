@@ -1,7 +1,5 @@
 """The database's refusals and failures as errors of the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final

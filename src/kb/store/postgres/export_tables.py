@@ -9,7 +9,7 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from kb.api.date_parsing import own_day
+from kb.api.document_day import own_day
 from kb.api.errors import StoreError
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.statements import statements

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from kb.index.vectors.scores import EMPTY_SCORES, ScoredChunks
 from kb.index.words.bm25 import K1, LEAST_IDF, B, inverse_document_frequency
+from kb.index.words.compounds import Part, fitting
 from kb.index.words.index import HEADER_WEIGHT
 from kb.index.words.matches import Matches, Occurrences
 from kb.index.words.postings import Postings
@@ -187,6 +188,33 @@ class FullText:
         self._execute(self._sql["delete_terms"], (unused,))
         self._forget()
 
+    @property
+    def backfilled(self) -> int | None:
+        """The last document that an upgrade has indexed again; None if all are."""
+        number: int | None = self._execute(self._sql["select_backfilled"]).get
+        return number
+
+    def index_older(self, limit: int) -> bool:
+        """Index again some documents of an older kb; return whether more may follow."""
+        if (done := self.backfilled) is None:
+            return False
+        documents = self._execute(self._sql["select_next_documents"], (done, limit)).fetchall()
+        for document_id, language in documents:
+            self._index_again(document_id, language)
+        if documents:
+            self._execute(self._sql["note_backfilled"], (documents[-1][0],))
+        else:
+            self._execute(self._sql["finish_backfill"])
+        return bool(documents)
+
+    def _index_again(self, document_id: int, language: str | None) -> None:
+        rows = self._execute(self._sql["select_texts"], (document_id,)).fetchall()
+        texts = [self.new_text(chunk_id, document_id, text, header, language) for chunk_id, text, header in rows]
+        ids = [text.chunk_id for text in texts]
+        self.remove(document_id, ids)
+        self._execute(self._sql["set_lengths"], (ids, [text.length for text in texts], document_id))
+        self.add(texts)
+
     @cached_property
     def statistics(self) -> tuple[int, int]:
         """The number of chunks, and the number of their words."""
@@ -224,6 +252,14 @@ class FullText:
         """Return at most `most` terms with this prefix, in the same form as `terms`."""
         rows = self._execute(self._sql["select_begun"], (beginning, beginning + LAST, most))
         return {term: (term_id, chunks) for term, term_id, chunks in rows}
+
+    def compounds(self, part: Part) -> list[str]:
+        """Return the terms that are compounds with a word."""
+        mark = part.stem[0]
+        rows = self._execute(
+            self._sql["select_compounds"], (mark, mark + LAST, f"%{part.ending}", list(part.beginnings))
+        )
+        return fitting((term for (term,) in rows), part, lambda term: bool(self.terms([term])))
 
     def best(self, words: Sequence[StoredWord], condition: Condition, limit: int) -> ScoredChunks:
         """Return the `limit` best matching chunks among the documents of a condition."""
@@ -291,7 +327,6 @@ class FullText:
         )
 
     def matches(self, some: SomeChunks, words: Sequence[StoredWord]) -> Matches:
-        """Return the matches of words in some chunks."""
         matches = []
         for number, (word, postings) in enumerate(zip(words, self._postings(some, words), strict=True)):
             some.frequencies[str(number),] = word.frequency
@@ -339,7 +374,6 @@ class FullText:
         """Return the chunks in which the tokens follow each other; None if a token has no term.
 
         Args:
-            tokens: the tokens of the phrase.
             begins: whether the last token is a prefix.
             known: the terms of the tokens, if they were looked up already.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.index.vectors.scores import EMPTY_SCORES, Neighbourhood, ScoredChunks
+from kb.index.words.compounds import Part
 from kb.index.words.matches import Occurrences
 from kb.index.words.speller import Speller
 from kb.index.words.stems import completed
@@ -39,6 +40,12 @@ class PostgresIndex(Index):
     @cached_property
     def analyzer(self) -> Analyzer:
         return Analyzer(self._words.tokenizer)
+
+    def known(self, tokens: Sequence[str]) -> Collection[str]:
+        return self._words.terms(tokens).keys()
+
+    def compounds(self, part: Part) -> list[str]:
+        return self._words.compounds(part)
 
     def select(self, where: Filter) -> PostgresSelection:
         return PostgresSelection(self._execute, self._words, self._vectors, where)

@@ -1,7 +1,5 @@
 """The queue, in PostgreSQL."""
 
-from __future__ import annotations
-
 from kb.store.postgres.statements import statements
 from kb.store.row_mapping import Execute
 from kb.store.sql.jobs import Jobs
@@ -18,7 +16,6 @@ class PostgresJobs(Jobs):
 
     Args:
         execute: the transaction's.
-        engine: the number of this engine.
     """
 
     def __init__(self, execute: Execute, engine: int) -> None:

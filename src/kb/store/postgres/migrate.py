@@ -1,7 +1,5 @@
 """The schema, which numbered migrations create and update."""
 
-from __future__ import annotations
-
 import logging
 from typing import Final
 

@@ -30,9 +30,6 @@ class Presence:
     """Holds the engine's number, takes it again after a lost connection, and listens for notifications.
 
     While the connection is lost, `trouble` is the reason and `lost_at` the time of the loss, from `monotonic`.
-
-    Args:
-        connect: makes a connection.
     """
 
     def __init__(self, connect: Callable[[], Connection]) -> None:

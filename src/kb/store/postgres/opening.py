@@ -1,7 +1,5 @@
 """The backend of databases in PostgreSQL; see `kb.store.backend`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -16,6 +14,7 @@ from kb.store.postgres.error_translation import first_line
 from kb.store.postgres.migrate import SCHEMA_VERSION, schema_version
 from kb.store.postgres.store import PostgresStore, PostgresTransaction, connect
 from kb.store.postgres.vector_space import IN_USE, are_engines_there, read_space
+from kb.store.postgres.word_backfill import WordBackfill
 from kb.store.rows import Retention, VectorSpace
 
 PATIENCE = "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = 0"
@@ -25,8 +24,11 @@ KEPT = "LOCK TABLE kb.vectors_a, kb.vectors_b IN ACCESS SHARE MODE"
 """Runs before the snapshot begins, because vectors that 'kb reembed' deletes vanish from every snapshot at once."""
 
 
-def opened(settings: Settings, space: VectorSpace, read_url: str | None) -> AbstractContextManager[PostgresStore]:
-    return closing(PostgresStore(str(settings.database_url), space, Retention.of(settings), read_url))
+@contextmanager
+def opened(settings: Settings, space: VectorSpace, read_url: str | None) -> Iterator[PostgresStore]:
+    store = PostgresStore(str(settings.database_url), space, Retention.of(settings), read_url)
+    with closing(store), WordBackfill(store):
+        yield store
 
 
 def opened_alone(settings: Settings, space: VectorSpace) -> AbstractContextManager[PostgresStore]:

@@ -6,8 +6,6 @@ one continues. kb embeds new chunks first only for the vectors in use, and later
 vectors of deleted chunks from both tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 
@@ -38,7 +36,6 @@ class PostgresSecondVectors(SecondVectors):
     Args:
         connection: the transaction's.
         vectors: the vectors in use.
-        engine: the number of this engine.
     """
 
     def __init__(self, connection: Connection, vectors: VectorTable, engine: int) -> None:

@@ -74,7 +74,6 @@ class Replica:
     """Lends connections to replicas. While no replica is good enough, it lends none and checks again every second.
 
     Args:
-        connect: makes a connection to one of them.
         open_pool: opens a pool of such connections, and passes each new one to a function.
         identity: the primary's `database_identity`.
         newest: returns the number of the primary's last change.

@@ -1,7 +1,5 @@
 """PostgreSQL's statements by name."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from kb.store.statements import Dialect, read_statements

@@ -98,7 +98,7 @@ class PostgresTransaction(Transaction):
         self.connection = connection
         self.keys = PostgresKeys(lambda: nullcontext(connection))
         self.second = PostgresSecondVectors(connection, vectors, engine)
-        self._words = words
+        self.full_text = words
         self._vectors = vectors
 
     @property
@@ -117,7 +117,7 @@ class PostgresTransaction(Transaction):
 
     @cached_property
     def index(self) -> PostgresIndex:
-        return PostgresIndex(self._execute, self._words, self._vectors)
+        return PostgresIndex(self._execute, self.full_text, self._vectors)
 
     @property
     def size(self) -> int:
@@ -134,7 +134,6 @@ class PostgresStore:
     """A store in a PostgreSQL database; see `kb.store.protocol.Store`.
 
     Args:
-        url: the URL of the database.
         space: the space of the vectors.
         retention: the limits of the history, the bin and the audit log.
         read_url: the URL of replicas, which answer `view`.

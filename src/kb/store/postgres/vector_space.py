@@ -1,7 +1,5 @@
 """The space of the vectors, which the database records: vectors of two models or prefixes cannot be compared."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from time import sleep
 
@@ -69,13 +67,11 @@ def index_vectors(connection: Connection, table: str, dimensions: int) -> None:
 
 
 def table_in_use(connection: Connection) -> str:
-    """Return the table of the vectors in use."""
     [(table, *_)] = connection.execute(statements("vectors")["select_in_use"]).fetchall()
     return str(table)
 
 
 def record_space(connection: Connection, space: VectorSpace) -> None:
-    """Record the space of the vectors."""
     connection.execute(statements("vectors")["record_space"], field_values(space))
 
 

@@ -1,7 +1,5 @@
 """The vectors of chunks. kb compares all of them if the choice is small; otherwise an index finds the nearest."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -58,7 +56,6 @@ class VectorTable:
 
     @property
     def name(self) -> str:
-        """The table in use."""
         return self._in_use[0]
 
     @property
@@ -81,14 +78,12 @@ class VectorTable:
         return name, VectorSpace(*columns)
 
     def vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors of these chunks by ascending id, shape (n, dimensions); zeros for one without a vector."""
         vectors = np.zeros((ids.size, self.space.dimensions), np.float32)
         stored_ids, stored = self._read(ids)
         vectors[np.isin(np.sort(ids), stored_ids)] = stored
         return vectors
 
     def cosines(self, vector: NDArray[np.float32], ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the cosines of these chunks' vectors with a unit vector; 0 for a chunk without a vector."""
         order = np.argsort(ids)
         cosines = np.empty(ids.size)
         cosines[order] = np.vecdot(self.vectors(ids), vector)

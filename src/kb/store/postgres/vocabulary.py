@@ -1,7 +1,5 @@
 """The words of the full-text index for a speller, in SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from kb.index.words.segmentation import as_phrase

@@ -1,7 +1,5 @@
 """The audit log, in SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from kb import clock

@@ -1,13 +1,11 @@
 """The conditions of a filter on documents, in SQL."""
 
-from __future__ import annotations
-
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
-from kb.api.date_parsing import own_day
+from kb.api.document_day import own_day
 from kb.api.fields import Sort
 from kb.index.words.document_names import folded
 from kb.store.row_mapping import stored
@@ -64,8 +62,11 @@ class Conditions(ABC):
         ]
         if where.source_prefix is not None:
             conditions += self.under(where.source_prefix)
-        if where.source_part is not None:
-            conditions.append(self.with_part(where.source_part))
+        conditions += map(self.with_part, where.source_parts)
+        conditions += [(f"({sql}) IS NOT TRUE", part) for sql, part in map(self.with_part, where.source_parts_not)]
+        for test, types in (("IN", where.doc_types), ("NOT IN", where.doc_types_not)):
+            if types:
+                conditions.append((f"doc_type {test} ({', '.join([self.mark] * len(types))})", types))
         if where.name is not None:
             conditions.append(self.called(where.name))
         if where.id_prefix is not None:
@@ -77,7 +78,6 @@ class Conditions(ABC):
         return conditions + self.on_dates(where)
 
     def on_dates(self, where: Filter) -> list[Condition]:
-        """Return the conditions on the time of the last change and on the document date."""
         conditions: list[Condition] = []
         if where.updated_after is not None:
             conditions.append((f"{RECENT} >= {self.mark}", (stored(where.updated_after),)))
@@ -93,7 +93,6 @@ class Conditions(ABC):
         return [(f"created_at {sign} {self.mark}", (stored(moment),)) for sign, moment in bounds if moment is not None]
 
     def on_texts(self, where: Filter) -> list[Condition]:
-        """Return the conditions on the texts in a document."""
         lacking = [self.holding(text) for text in where.lacking]
         return [*map(self.holding, where.holding), *((f"NOT {sql}", parameters) for sql, parameters in lacking)]
 
@@ -145,7 +144,6 @@ def like_pattern(pattern: str) -> str:
 
 
 def joined(conditions: Iterable[Condition]) -> Condition:
-    """Return the conditions as one."""
     sql, parameters = list[str](), list[object]()
     for condition, values in conditions:
         if condition != EVERY_DOCUMENT[0]:

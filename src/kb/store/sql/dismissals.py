@@ -1,7 +1,5 @@
 """Near duplicates that a person dismissed, in SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from kb.store.row_mapping import Execute

@@ -1,7 +1,5 @@
 """Documents with their tags and chunks, in SQL."""
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.api.date_parsing import own_day
+from kb.api.document_day import own_day
 from kb.api.errors import ModelChanged
 from kb.api.fields import Sort
 from kb.api.rights import Limit

@@ -50,10 +50,10 @@ ORDER BY id
 -- name: find_by_body
 -- Find the notes without a path that have this text, the oldest first.
 SELECT id FROM documents
-WHERE content_hash = :body_hash AND source_path || '' IS NULL AND doc_type = 'note'
+WHERE content_hash = :body_hash AND source_path || '' IS NULL AND doc_type || '' = 'note'
 UNION
 SELECT documents.id FROM note_bodies JOIN documents ON documents.id = document_id
-WHERE body_hash = :body_hash AND source_path || '' IS NULL AND doc_type = 'note'
+WHERE body_hash = :body_hash AND source_path || '' IS NULL AND doc_type || '' = 'note'
 ORDER BY id
 
 -- name: insert_body

@@ -1,7 +1,5 @@
 """The rows of a database in the form of an export, and their import into an empty database."""
 
-from __future__ import annotations
-
 import json
 import re
 from abc import ABC, abstractmethod
@@ -45,7 +43,6 @@ class Table:
     """A table whose rows are exported in the order of their keys.
 
     Args:
-        name: its name.
         columns: the columns that every database has.
         names: the names of columns in an export, if they differ.
         keys: the number of leading columns that identify a row, 1 or 2.
@@ -155,7 +152,6 @@ class Transfer(ABC):
             beginning |= {"first": row[first], "second": row[second]}
 
     def insert(self, table: Table, line: Mapping[str, Any]) -> None:
-        """Write a row from an export."""
         row = self.stored({column: line[name] for column, name in table.fields.items()})
         places = ", ".join([self._placeholder] * len(row))
         sql = self._sql["insert_row"].format(table=table.name, columns=", ".join(row), places=places)
@@ -178,7 +174,6 @@ class Transfer(ABC):
         self._execute(self._sql["delete_rows"].format(table=table.name))
 
     def stored(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return a row from an export in the form of its table."""
         stored = {}
         for column, value in row.items():
             if value is not None and column in MOMENTS:

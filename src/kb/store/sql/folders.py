@@ -1,7 +1,5 @@
 """The synced folders, in SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kb.store.row_mapping import Execute, field_values, map_folder, mapped, raw

@@ -1,7 +1,5 @@
 """Earlier versions of documents and the bin, in SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final

@@ -1,18 +1,23 @@
 """The queries that the indexes of both stores share, in SQL."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.index.words.compounds import LANGUAGES as COMPOUNDING
+from kb.index.words.compounds import Part, parts
+from kb.index.words.other_scripts import LANGUAGES as OF_SCRIPTS
+from kb.index.words.other_scripts import spelled
+from kb.index.words.segmentation import folded
+from kb.index.words.stems import stemmed
 from kb.store.row_mapping import Execute, map_hit, mapped, strings
 from kb.store.rows import Hit, WrittenText
 
 
-class Index:
+class Index(ABC):
     """See `kb.store.protocol.Index`; `sql` contains the statements about search."""
 
     def __init__(self, execute: Execute, sql: Mapping[str, str]) -> None:
@@ -22,6 +27,32 @@ class Index:
     @cached_property
     def languages(self) -> Sequence[str]:
         return [language for (language,) in self._execute(self._sql["select_languages"]).fetchall()]
+
+    def related(self, words: Iterable[str]) -> dict[str, list[str]]:
+        """See `kb.store.protocol.Index.related`."""
+        compounding, written = COMPOUNDING.intersection(self.languages), OF_SCRIPTS.intersection(self.written)
+        by_word = dict[str, list[str]]()
+        for word in words if compounding or written else ():
+            found = spelled(word, written, self.known)
+            letters = folded(word.lower())
+            for part in parts(letters, stemmed([letters], compounding)):
+                found += self.compounds(part)
+            if found:
+                by_word[word] = list(dict.fromkeys(found))
+        return by_word
+
+    @property
+    def written(self) -> Collection[str]:
+        """The languages of the documents, and others with the same letters."""
+        return self.languages
+
+    @abstractmethod
+    def known(self, tokens: Sequence[str]) -> Collection[str]:
+        """Return the tokens that occur somewhere."""
+
+    @abstractmethod
+    def compounds(self, part: Part) -> list[str]:
+        """Return the tokens that are compounds with a word."""
 
     def documents_of(self, chunk_ids: NDArray[np.int64]) -> list[int]:
         ids = chunk_ids.tolist()

@@ -1,7 +1,5 @@
 """The queue, in SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any

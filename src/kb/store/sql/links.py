@@ -1,15 +1,14 @@
 """The links in documents, in SQL."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Final
 
 from kb.api.fields import NOTE
 from kb.api.rights import Limit
-from kb.index.words.links import (
+from kb.index.words.link_targets import (
     BY_ALIAS,
     BY_NAME,
     BY_TITLE,
@@ -63,12 +62,9 @@ class Links:
             self._insert(mail, "", (Link(f"<{other}>", mail_key(other), 0) for other in answered))
         for named in documents:
             if types.get(named.document_id) in LINKING_TYPES:
-                self._write_links(named)
-
-    def _write_links(self, named: Named) -> None:
-        texts = self._execute(self._sql["select_texts"], {"id": named.document_id}).fetchall()
-        links = links_in("".join(text for (text,) in texts))
-        self._insert(named.document_id, folder_of(named.source_path or None), links)
+                texts = self._execute(self._sql["select_texts"], {"id": named.document_id}).fetchall()
+                links = links_in("".join(text for (text,) in texts))
+                self._insert(named.document_id, folder_of(named.source_path or None), links)
 
     def _insert(self, document_id: int, folder: str, links: Iterable[Link]) -> None:
         rows = [
@@ -127,6 +123,10 @@ class Links:
                 found.append(OutgoingLink(link.target, to.document_id if to else None, to.title if to else None))
         return found
 
+    def is_linked(self, source_path: str) -> bool:
+        keys = names_of(PurePosixPath(source_path).stem, source_path, [], is_part=False)
+        return bool(self._execute(self._sql["is_linked"], (sorted(keys),)).get)
+
     def incoming(self, document: Document, most: int, limit: Limit | None = None) -> tuple[list[Backlink], int]:
         condition, parameters = self._conditions.admitted(Filter(limit=limit))
         within = WITHIN.format(condition=condition) if limit else ""
@@ -152,7 +152,6 @@ class Links:
         return sorted({(key, str(spot)) for to, key, spot in resolved if to and to.document_id == document.id})
 
     def _resolver(self, keys: Iterable[str], limit: Limit | None) -> Resolver:
-        """Return a resolver of links with some keys to documents within a limit."""
         return Resolver(self._candidates(keys, limit), self._roots)
 
     @cached_property

@@ -49,6 +49,10 @@ SELECT value ->> 0, CAST(value ->> 1 AS bigint), CAST(value ->> 2 AS integer) FR
 -- Select the links in a document, in order.
 SELECT target, link_key, place FROM links WHERE document_id = :id ORDER BY number
 
+-- name: is_linked
+-- Whether a link has one of some keys.
+SELECT EXISTS (SELECT 1 FROM links WHERE link_key IN (SELECT wanted_key FROM ($keys) AS wanted))
+
 -- name: select_roots
 -- Select the synced folders.
 SELECT prefix FROM folders

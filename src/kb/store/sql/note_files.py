@@ -1,7 +1,5 @@
 """The notes folder and its files, in SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kb.store.row_mapping import Execute, field_values, map_note_file, map_notes_folder, mapped
@@ -30,6 +28,12 @@ class NoteFiles:
     def all(self) -> list[NoteFile]:
         return mapped(map_note_file, self._execute(self._sql["select_files"]))
 
+    def attachments(self) -> list[NoteFile]:
+        return mapped(map_note_file, self._execute(self._sql["select_attachments"]))
+
+    def unwritten_attachments(self) -> list[tuple[int, int]]:
+        return list(self._execute(self._sql["select_unwritten_attachments"]).fetchall())
+
     def base(self, document_id: int) -> bytes | None:
         row = self._execute(self._sql["select_base"], {"document_id": document_id}).fetchone()
         return bytes(row[0]) if row else None
@@ -46,6 +50,9 @@ class NoteFiles:
 
     def clear(self) -> None:
         self._execute(self._sql["delete_files"])
+
+    def distrust(self) -> None:
+        self._execute(self._sql["distrust_files"], {"nothing": b""})
 
     def unwritten(self) -> list[tuple[int, int]]:
         return list(self._execute(self._sql["select_unwritten"]).fetchall())

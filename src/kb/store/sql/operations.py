@@ -1,7 +1,5 @@
 """Operations, whose changes can be undone together, in SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Second vectors, of another model or prefix than the vectors in use, in SQL."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 from kb.api.fields import ReembedState

@@ -1,7 +1,5 @@
 """Documents that replace others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 
@@ -11,7 +9,6 @@ def present_successors(ids: Iterable[int], links: Sequence[tuple[int, int, bool]
     Documents that replace each other count as replacing nothing.
 
     Args:
-        ids: the documents.
         links: documents, each with its replacement and whether the replacement exists.
     """
     present = {later for _, later, is_there in links if is_there}

@@ -1,7 +1,5 @@
 """The base of the transactions of both stores."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
@@ -26,7 +24,6 @@ class Transaction(ABC):
     Args:
         execute: its connection's.
         statements: the store's.
-        documents: its documents.
         jobs: its queue.
         retention: the limits of the history, the bin and the audit log.
     """

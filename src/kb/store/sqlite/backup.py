@@ -1,7 +1,5 @@
 """A copy of a database at a point in time, made while an engine writes to it."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -88,7 +86,6 @@ class Snapshot:
         return rows
 
     def file_hashes(self) -> set[str]:
-        """Return the hashes of the files of documents and their earlier versions."""
         return {digest for (digest,) in self._reader.execute(statements("documents")["select_file_hashes"])}
 
     def counts(self) -> dict[str, int]:

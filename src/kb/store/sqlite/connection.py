@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +9,7 @@ import sqlite_vec
 from apsw import bestpractice
 
 from kb import clock
-from kb.api.date_parsing import own_day
+from kb.api.document_day import own_day
 from kb.api.errors import REMEDY, StoreError
 from kb.index.words.document_names import folded_name
 from kb.store.row_mapping import array, moment

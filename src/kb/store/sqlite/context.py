@@ -3,8 +3,6 @@
 kb reads the context for each search, so it is correct after every change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import apsw

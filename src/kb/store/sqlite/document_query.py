@@ -1,7 +1,5 @@
 """The documents that a filter admits, in SQLite's SQL, and the index that finds a page of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -90,7 +88,7 @@ class SqliteConditions(Conditions):
         else:
             created = _without_index(created) + _recent_conditions(where, sort)
         after = [_after(cursor, sort, key, self.dated)] if cursor is not None else []
-        condition, parameters = joined([*self.exact(where), *_carrying(tags), *created, *after])
+        condition, parameters = joined([*self.exact(where), *_carrying(tags), *created, *self.on_texts(where), *after])
         return source, (f"{condition} ORDER BY {order_by(sort, self.dated, key)}", parameters)
 
     def id_queries(self, where: Filter) -> list[tuple[bool, str, tuple[object, ...]]]:

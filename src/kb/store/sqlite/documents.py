@@ -1,7 +1,5 @@
 """Documents with their tags and chunks, in SQLite."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise

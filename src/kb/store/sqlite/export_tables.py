@@ -1,7 +1,5 @@
 """Export and import of the tables; see `kb.store.sql.export_tables`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Such a trigger would act on all later changes. Several programs created tables o
 columns, so kb compares a table column by column. Additional columns are allowed if they only hold values.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import closing
@@ -53,7 +51,6 @@ def refuse_foreign(path: Path, what: str) -> None:
     """Refuse a database with foreign declarations. No other program may use the database.
 
     Args:
-        path: the database.
         what: the name of the database in the message.
 
     Raises:

@@ -7,7 +7,7 @@ Snapshots are numbered like the snapshots of the vectors; see vectors.py.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.index.words.compounds import Part
 from kb.index.words.index import HEADER_WEIGHT, LexicalIndex
 from kb.index.words.matches import term_frequencies
 from kb.index.words.postings import Postings
@@ -123,8 +124,8 @@ class Words:
 
     def learn_terms(self, connection: apsw.Connection) -> None:
         """Read every token that the connection's transaction sees, unless they are in memory."""
-        if (index := self._index) and index.terms.since is None:
-            index.terms.fill(_terms(connection), generation(connection))
+        if index := self._index:
+            learn_terms(connection, index)
 
     def give_up(self, reason: object) -> None:
         """Keep no words in memory until the next start, because the full text in the database is damaged."""
@@ -172,6 +173,16 @@ class WordReader:
         """Return the tokens that may occur in a chunk; much faster than an exact answer."""
         return self._index.terms.possible(tokens, self.snapshot.number)
 
+    @property
+    def blocks(self) -> Collection[int]:
+        """The blocks of Unicode in which tokens begin."""
+        return self._index.blocks
+
+    def compounds(self, part: Part, is_known: Callable[[str], bool]) -> list[str]:
+        """Return the tokens that are compounds with a word."""
+        learn_terms(self._connection, self._index)
+        return self._index.compounds.containing(part, is_known)
+
     def _key(self, word: str) -> Key:
         if word not in self._keys:
             text = word.removesuffix("*")
@@ -180,6 +191,8 @@ class WordReader:
         return self._keys[word]
 
     def _load(self, key: Key) -> Postings:
+        if len(self.possible(key)) < len(key):
+            return Postings.of(np.empty(0, np.int32), np.empty(0, np.int64))
         return self._phrase(key) if len(key) > 1 else self._token(key[0])
 
     def _token(self, token: str) -> Postings:
@@ -201,6 +214,12 @@ class WordReader:
     @cached_property
     def _tokenizer(self) -> FtsTokenizer:
         return FtsTokenizer(self._connection)
+
+
+def learn_terms(connection: apsw.Connection, index: LexicalIndex) -> None:
+    """Read every token that the connection's transaction sees, unless they are in memory."""
+    if index.terms.since is None:
+        index.terms.fill(map(index.noted, _terms(connection)), generation(connection))
 
 
 def _terms(connection: apsw.Connection) -> Iterator[list[str]]:

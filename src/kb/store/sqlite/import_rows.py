@@ -1,7 +1,5 @@
 """Add documents of an export to a database that has other documents. They keep their times and get free ids."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from kb.index.vectors.protocol import Among, VectorSnapshot
 from kb.index.vectors.scores import EMPTY_SCORES, NO_CONTEXT, Neighbourhood, ScoredChunks
+from kb.index.words.compounds import Part
 from kb.index.words.index import HEADER_WEIGHT
 from kb.index.words.matches import Matches, Occurrences
+from kb.index.words.other_scripts import languages_in
 from kb.index.words.postings import merged
 from kb.index.words.query_word_groups import alternatives
 from kb.index.words.snapshot import Admitted, group_key
@@ -50,6 +52,17 @@ class SqliteIndex(Index):
     @cached_property
     def analyzer(self) -> Analyzer:
         return Analyzer(FtsTokenizer(self._connection))
+
+    @property
+    def written(self) -> set[str]:
+        blocks = self._words.blocks if self._words else ()
+        return {*self.languages, *languages_in(blocks)}
+
+    def known(self, tokens: Sequence[str]) -> set[str]:
+        return SqliteVocabulary(self._connection, self._words, None).known(tokens) if self._words else set()
+
+    def compounds(self, part: Part) -> list[str]:
+        return self._words.compounds(part, lambda token: bool(self.known([token]))) if self._words else []
 
     def select(self, where: Filter) -> SqliteSelection:
         return SqliteSelection(self._connection, self._snapshot, self._words, where)
@@ -171,7 +184,6 @@ class MemoryLeg:
     """Keyword search with the words in memory.
 
     Args:
-        words: the words.
         admitted: the chunks to choose from; None for all.
     """
 

@@ -1,7 +1,5 @@
 """Check that every chunk has its words and its vector; otherwise searches would miss chunks without an error."""
 
-from __future__ import annotations
-
 import logging
 
 import apsw

@@ -1,7 +1,5 @@
 """Rules for the rows of a database that SQLite does not enforce, and the repairs of rows that break them."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Create, check or migrate the database when the program starts (requirements S-8, D-2)."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The backend of database files; see `kb.store.backend`."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress

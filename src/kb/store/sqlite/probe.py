@@ -1,7 +1,5 @@
 """Check that a database answers searches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

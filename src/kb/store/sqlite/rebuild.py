@@ -1,10 +1,8 @@
 """Rebuild a database: kb computes the full text and the vectors from the texts."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
@@ -70,17 +68,11 @@ def rebuild(
             if not recompute_all:
                 bind_space(old, path, space)
         _create(target, path)
-        with closing(connect(target)) as new:
-            # SQLite would move a log into the database after the commit, and a full disk would go unnoticed then.
-            new.pragma("journal_mode", "DELETE")
-            new.set_progress_handler(lambda: False, STEPS)  # SQLite ignores signals
-            new.execute("ATTACH ? AS old", (str(path),))
-            new.pragma("foreign_keys", False)  # noqa: FBT003 - it has no keyword
-            with new:
-                _write(new, embed, on_chunks, recompute_all=recompute_all)
-                change_space(new, space)
-                if recompute_all:
-                    recount_precisions(new, space.precision)
+        with _opened_beside(target, path) as new, new:
+            _write(new, embed, on_chunks, recompute_all=recompute_all)
+            change_space(new, space)
+            if recompute_all:
+                recount_precisions(new, space.precision)
         sync(target)
         if path.with_name(f"{path.name}-wal").exists():  # the last connection removes the log when it closes
             raise StoreError(
@@ -92,6 +84,18 @@ def rebuild(
         raise StoreError(f"kb cannot rebuild the database {path}: {error}. Restore a backup.") from error
     finally:
         _remove(target)
+
+
+@contextmanager
+def _opened_beside(target: Path, path: Path) -> Iterator[apsw.Connection]:
+    """Open the new database, with the database at `path` attached as `old`."""
+    with closing(connect(target)) as new:
+        # SQLite would move a log into the database after the commit, and a full disk would go unnoticed then.
+        new.pragma("journal_mode", "DELETE")
+        new.set_progress_handler(lambda: False, STEPS)  # SQLite ignores signals
+        new.execute("ATTACH ? AS old", (str(path),))
+        new.pragma("foreign_keys", False)  # noqa: FBT003 - it has no keyword
+        yield new
 
 
 def _create(target: Path, path: Path) -> None:

@@ -5,8 +5,6 @@ the set in use, and for the second set afterwards: the switch waits until no vec
 both sets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final

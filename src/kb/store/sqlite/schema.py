@@ -27,7 +27,6 @@ class VectorSchema:
     Args:
         key: the column of the chunk's id.
         embedding: the column of the vector.
-        declaration: the whole declaration.
     """
 
     key: str

@@ -1,7 +1,5 @@
 """The SQL statements for SQLite, by name."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from kb.store.statements import Dialect, read_statements

@@ -1,7 +1,5 @@
 """The store in one SQLite file: one connection that writes, and a pool of connections that read."""
 
-from __future__ import annotations
-
 import os
 import queue
 from collections.abc import Callable, Iterator, Sequence
@@ -123,7 +121,6 @@ class SqliteStore:
     """A store in one SQLite file; see `kb.store.protocol.Store`.
 
     Args:
-        path: the file.
         space: the model and settings that the vectors are from.
         words_limit: the memory for words, in bytes.
         flat_limit: the number of vectors up to which all are in memory, and a search compares each.

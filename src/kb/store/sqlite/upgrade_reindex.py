@@ -3,8 +3,6 @@
 kb computes the changes outside of a write transaction, so other writers wait only while it writes some of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -33,8 +31,6 @@ class Changes:
 
     Args:
         languages: the language, id and content hash of each document whose language changes.
-        sections: the changed sections.
-        chunks: the changed chunks.
         done: the last document that these changes complete; 0 if they do not complete the first document.
         is_last: whether no document follows.
         looked_at: the number of compared chunks.

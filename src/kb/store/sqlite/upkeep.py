@@ -1,7 +1,5 @@
 """Background work for the words in memory: index again after an upgrade, preload common words, check for errors."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Codes come from `chunks_vec`, the source of truth, and are written in the same t
 kb treats codes that are truncated or changed on disk as missing and rebuilds them (`vector_keeper.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any

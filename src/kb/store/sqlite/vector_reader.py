@@ -1,7 +1,5 @@
 """Read vectors from disk in a transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -39,7 +37,6 @@ class SqliteVectorReader:
     Args:
         connection: a connection in a transaction.
         table: the columns of `chunks_vec`.
-        dimensions: the number of dimensions of a vector.
         report: is called if vectors cannot be read.
     """
 

@@ -1,7 +1,5 @@
 """The record of the model and settings of a database's vectors. Vectors of different models cannot be compared."""
 
-from __future__ import annotations
-
 import re
 from contextlib import closing
 from dataclasses import replace

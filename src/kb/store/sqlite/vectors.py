@@ -8,8 +8,6 @@ the number that the same transaction writes to the table `generation`. A reader 
 reads there.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Collection, Iterator, Sequence

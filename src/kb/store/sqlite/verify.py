@@ -1,7 +1,5 @@
 """Checks of a database. They only read it, and an engine may be using it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -66,7 +64,6 @@ class Check:
     """A check of a database.
 
     Args:
-        name: the name in messages.
         find: yields a description of each fault.
         remedy: the remedy for these faults.
     """
@@ -109,7 +106,6 @@ class Verification:
 
     @property
     def checks(self) -> Sequence[Check]:
-        """The checks, in order."""
         steps = (
             ("database pages", self._pages, Remedy.REBUILD),
             ("schema", self._schema, Remedy.ROWS),

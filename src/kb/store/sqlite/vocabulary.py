@@ -1,7 +1,5 @@
 """The words of the full text for the speller, from SQL and from memory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property

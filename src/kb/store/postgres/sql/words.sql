@@ -53,6 +53,11 @@ SELECT term, id, chunks FROM terms WHERE term = ANY(%s)
 -- Select the terms in a range with their number of chunks. The end is excluded.
 SELECT term, id, chunks FROM terms WHERE term >= %s AND term < %s LIMIT %s
 
+-- name: select_compounds
+-- Select the terms in a range that end in one way or begin in one of some ways. The end of the range is excluded.
+SELECT term FROM terms
+WHERE term >= %s AND term < %s AND (term LIKE %s OR EXISTS (SELECT 1 FROM unnest(%s::text[]) AS begun WHERE starts_with(term, begun)))
+
 -- name: select_phrase
 -- Select the chunks in which terms follow each other, with their number, twice in a header. The followed names the
 -- other terms.
@@ -111,3 +116,30 @@ WHERE chunks.id = ANY(%s)
 -- name: select_chunk_ids
 -- Select the chunks of some documents, by ascending id. The condition is filled in.
 SELECT id FROM chunks {among} ORDER BY id
+
+-- name: select_backfilled
+-- Select the last document that an upgrade has indexed again; none if all are.
+SELECT document_id FROM words_backfill
+
+-- name: select_next_documents
+-- Select the next documents with their languages.
+SELECT id, language FROM documents WHERE id > %s ORDER BY id LIMIT %s
+
+-- name: select_texts
+-- Select the chunks of a document with their texts and headers.
+SELECT chunks.id, text, COALESCE(header, '') FROM chunks
+LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
+WHERE chunks.document_id = %s ORDER BY chunks.id
+
+-- name: set_lengths
+-- Set the numbers of words of chunks of a document.
+UPDATE chunks SET length = new.length FROM unnest(%s::bigint[], %s::int[]) AS new (id, length)
+WHERE chunks.document_id = %s AND chunks.id = new.id
+
+-- name: note_backfilled
+-- Record the last document that is indexed again.
+UPDATE words_backfill SET document_id = %s
+
+-- name: finish_backfill
+-- Record that all documents are indexed again.
+DELETE FROM words_backfill

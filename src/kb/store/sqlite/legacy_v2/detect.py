@@ -1,7 +1,5 @@
 """Detect databases of kb 2 by their tables; the names of the columns vary."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +45,6 @@ class Column:
 
     @property
     def needed(self) -> bool:
-        """Whether every row needs a value for it."""
         return self.not_null and self.default is None and not self.key
 
     @property

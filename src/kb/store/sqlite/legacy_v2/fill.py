@@ -1,7 +1,5 @@
 """Fill the columns that are new in version 3, and define the functions that fill.sql needs."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Migrate a database of kb 2 to the first schema of kb 3."""
 
-from __future__ import annotations
-
 import logging
 from contextlib import closing
 from importlib.resources import files

@@ -5,8 +5,6 @@ rebuilds the table with all its rows and columns. Examples are a path that must 
 a number stored as text, and a column with another name. The other name stays readable as a generated column.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

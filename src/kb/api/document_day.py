@@ -1,0 +1,39 @@
+"""The day of a document: the day that its own date names, or else the day of its last change."""
+
+import re
+from typing import Final
+
+_DATE: Final = re.compile(r"(\d{4})(?:[-/.](\d\d?)(?:[-/.](\d\d?))?|(\d\d)(?:(\d\d)(?:\d{6})?)?)?(?!\d)", re.ASCII)
+_MOST_MONTHS: Final = 12
+_MOST_DAYS: Final = 31
+
+
+class Dated:
+    """The times of a document, and the one rule for its day."""
+
+    __slots__ = ()
+    date: str | None
+    created_at: str
+    updated_at: str | None
+
+    @property
+    def changed(self) -> str:
+        """The time of the last change, or else of the addition."""
+        return self.updated_at or self.created_at
+
+    @property
+    def day(self) -> str:
+        """The day that the document's own date names, or else the day of its last change."""
+        day = own_day(self.date) if self.date else None  # most documents have none, and lists read many
+        return day or (self.updated_at or self.created_at)[: len("2026-01-31")]
+
+
+def own_day(date: str | None) -> str | None:
+    """Return the day of a date in ISO 8601, or the first day of its month or year; None without a year."""
+    match = _DATE.match(date or "")
+    if not match:
+        return None
+    year, month, day = match[1], int(match[2] or match[4] or 1), int(match[3] or match[5] or 1)
+    if not 1 <= month <= _MOST_MONTHS:
+        month = day = 1
+    return f"{year}-{month:02}-{day if 1 <= day <= _MOST_DAYS else 1:02}"

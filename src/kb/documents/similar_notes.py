@@ -1,0 +1,118 @@
+"""Notes that say nearly the same as a new one."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kb.api.fields import NOTE
+from kb.api.note_models import Alike
+from kb.documents.new_facts import is_part, says_more
+from kb.embed.artifact import WEIGHTS
+from kb.embed.models.fetch import SOURCES
+from kb.markdown.front_matter import fact_of
+from kb.store.protocol import Index, Transaction
+from kb.store.rows import Chunk, Content, Filter, Hit, NewChunk
+
+MOST_ALIKE: Final = 3
+LOOKED_AT: Final = 10
+"""How many passages are compared from each of the searches by words and by vectors."""
+
+MOST_WORDS: Final = 64
+"""How many words of a note the search by words looks for."""
+
+COMPARED: Final = 2000
+"""How many characters of a new note are compared."""
+
+SHOWN: Final = 120
+"""How many characters of an alike note an answer shows."""
+
+NEAR, SHARED = 0.82, 0.25
+"""The least cosine of alike notes by the default model, and their least share of common words among the words of both.
+
+27 of 32 pairs of notes about one fact, in other words or changed, are above both, and one of 33 pairs about two facts;
+see bench/alike.py, also for pairs that did not choose these numbers.
+"""
+
+MOSTLY_SHARED: Final = 0.65
+"""The least share of common words of alike notes without vectors: in 8 of the 32 pairs, in none of the 33."""
+
+
+def find_alike(
+    tx: Transaction,
+    content: Content,
+    *,
+    has_vectors: bool,
+    besides: Collection[int | None] = (),
+    among: Sequence[int] | None = None,
+) -> list[Alike]:
+    """Return the notes nearly as a new one, or with its text, the nearest first.
+
+    Without vectors, or with vectors of another model, kb compares only words.
+
+    Notes that others replace are left out, and so are those in `besides`. With `among`, only these notes are compared,
+    without a search.
+    """
+    index = tx.index
+    whole = _fact(content.chunks)
+    text = whole[:COMPARED]
+    is_measured = tx.space.digest == SOURCES[WEIGHTS]
+    vector = _mean(content.vectors) if has_vectors and is_measured else None
+    found = _candidates(index, text, vector) if among is None else _passages(tx, among)
+    cosines = np.zeros(found.size) if vector is None else index.select(Filter()).cosines(vector, found)
+    words = set(index.analyzer.indexed(text))
+    near = list[tuple[float, float, Hit]]()
+    for hit, cosine in zip(index.hits(found.tolist()), cosines.tolist(), strict=True):
+        shared = _share(words, set(index.analyzer.indexed(fact_of(hit.text))))
+        is_alike = shared >= MOSTLY_SHARED if vector is None else cosine >= NEAR and shared >= SHARED
+        if (is_alike or is_part(whole, hit.text)) and hit.document_id not in besides:
+            near.append((cosine, shared, hit))
+    near.sort(key=lambda one: (-one[0], -one[1], one[2].chunk_id))
+    nearest = list(dict.fromkeys(hit.document_id for _, _, hit in near))
+    replaced = tx.documents.successors(nearest)
+    first = {hit.document_id: hit for _, _, hit in reversed(near)}
+    return [_shown(first[note]) for note in nearest if note not in replaced][:MOST_ALIKE]
+
+
+def says_nothing_new(tx: Transaction, content: Content, alike: Sequence[Alike]) -> bool:
+    """Return whether one of the similar notes has the numbers, dates and words of a new one."""
+    text, stems = _fact(content.chunks), tx.index.analyzer.indexed
+    known = (_fact(tx.documents.chunks(note.document_id)) for note in alike)
+    return any(not says_more(text, other, stems) for other in known)
+
+
+def _fact(chunks: Iterable[NewChunk] | Iterable[Chunk]) -> str:
+    return fact_of("".join(chunk.text for chunk in chunks))
+
+
+def _candidates(index: Index, text: str, vector: NDArray[np.float32] | None) -> NDArray[np.int64]:
+    """Return the passages of notes that may be alike, by ascending id."""
+    notes = index.select(Filter(doc_type=NOTE))
+    found = notes.full_text(list(_words(index, text)), LOOKED_AT).ids
+    return np.sort(found) if vector is None else np.union1d(found, notes.nearest(vector, LOOKED_AT).ids)
+
+
+def _passages(tx: Transaction, notes: Sequence[int]) -> NDArray[np.int64]:
+    """Return the first passages of these notes, by ascending id."""
+    pairs = tx.documents.chunk_ids(notes, LOOKED_AT)
+    return np.sort(np.fromiter((chunk_id for _, chunk_id in pairs), np.int64, len(pairs)))
+
+
+def _words(index: Index, text: str) -> Iterator[str]:
+    words = dict.fromkeys(text[start:end].lower() for start, end, _ in index.analyzer.stems(text))
+    yield from list(words)[:MOST_WORDS]
+
+
+def _share(one: set[str], other: set[str]) -> float:
+    return len(one & other) / max(len(one | other), 1)
+
+
+def _mean(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    total: NDArray[np.float32] = vectors.sum(axis=0)
+    return total / np.float32(max(float(np.linalg.norm(total)), float(np.finfo(np.float32).tiny)))
+
+
+def _shown(hit: Hit) -> Alike:
+    text = " ".join(fact_of(hit.text).split())[:SHOWN]
+    return Alike(document_id=hit.document_id, title=hit.title, text=text)

@@ -1,0 +1,71 @@
+"""Excerpts of Markdown, in results on a page and on one line of a pipe."""
+
+from __future__ import annotations
+
+import pytest
+
+from kb_web.document_html import snippet
+from kb_web.search import place_below
+from kb_web.tags import alphabetical
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("See [[Bricks]] and [[Bricks|the list]] and [[Bricks#Prices]]", "See Bricks and the list and Bricks#Prices"),
+        ("![[door.png|320]] ![[Note]]", "door.png Note"),
+        ("[the insurer](../House/Insurance.md) ![door](img/door.png)", "the insurer door"),
+        ("[a](https://e.org/b_(c)) [array](0)", "a array"),
+        ("array[0] [x] [1]", "array[0] [x] [1]"),
+        ("## Open tasks\n- [ ] Pay\n- [x] Call\n- tea", "Open tasks ☐ Pay ☑ Call - tea"),
+        ("> [!warning] Gas\n> Never fire.", "Gas Never fire."),
+        ("| Kind | Price |\n|:-----|------:|\n| Soft | 4.50 |", "Kind · Price Soft · 4.50"),
+        ("a | b || c", "a | b || c"),
+        ("==hot== if a == b %%hidden%%", "hot if a == b"),
+        ("Hot.[^1]\n\n[^1]: Very.", "Hot. Very."),
+        ("The cone bends. ^cone", "The cone bends."),
+        ("2 ^ 3", "2 ^ 3"),
+        ("#roof is a tag", "#roof is a tag"),
+    ],
+)
+def test_an_excerpt_is_without_signs(text, shown):
+    assert " ".join(str(snippet("note", text, [])).replace("&gt;", ">").split()) == shown
+    assert str(snippet("markdown", text, [])) == str(snippet("note", text, []))
+
+
+def test_what_was_found_stands_as_it_is_written():
+    text = "See [[Kiln door|the door]]"
+    assert "<mark>Kiln</mark>" in snippet("note", text, [(text.index("Kiln"), text.index("Kiln") + 4)])
+
+
+def test_other_texts_keep_their_signs():
+    assert snippet("code", "x = a[[1]] | b", []) == "x = a[[1]] | b"
+
+
+def test_a_word_of_an_address_that_an_excerpt_does_not_show_is_not_marked():
+    text = "![plan](pics/garden-plan.png) The garden is wet."
+    ranges = [[at, at + len("garden")] for at in (13, 34)]
+    assert [text[first:last] for first, last in ranges] == ["garden", "garden"]
+    assert str(snippet("markdown", text, ranges)) == "plan The <mark>garden</mark> is wet."
+
+
+@pytest.mark.parametrize(
+    ("doc_type", "title", "place", "words"),
+    [
+        ("markdown", "Home", {"heading": ["Home"]}, ""),
+        ("markdown", "Home", {"heading": ["Home", "Roof"]}, "Roof"),
+        ("markdown", "Home", {"heading": []}, "line 7"),
+        ("pdf", "Home", {"heading": ["Home"], "page": 3}, "page 3"),
+        ("pptx", "Home", {"heading": [], "page": 3}, "slide 3"),
+        ("odp", "Home", {"heading": ["Roof"], "page": 3}, "slide 3 · Roof"),
+    ],
+)
+def test_the_place_of_a_result_does_not_repeat_its_title_and_counts_slides(doc_type, title, place, words):
+    where = {"page": None, "line_start": 7, **place}
+    assert place_below({"doc_type": doc_type, "title": title, "place": where}) == words
+
+
+def test_tags_are_sorted_without_regard_to_case_and_each_below_its_parent():
+    tags = [{"tag": tag} for tag in ("Recipes", "atlas", "home/Garden", "home-office", "home", "recipes")]
+    shown = [each["tag"] for each in sorted(tags, key=alphabetical)]
+    assert shown == ["atlas", "home", "home/Garden", "home-office", "Recipes", "recipes"]
