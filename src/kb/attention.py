@@ -1,4 +1,4 @@
-"""What needs an operator's attention. Status, web interface, doctor and metrics show what this module decides."""
+"""The faults and risks that need attention, the same for status, web interface, doctor and metrics."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BackupFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known about the state of kb and its surroundings.
+    """The state of kb and its surroundings.
 
     Args:
         backups: None for a database that has its own tools for backups.
@@ -153,7 +153,7 @@ def _others(facts: Facts) -> Iterator[Attention]:
     if facts.foreign:
         yield Attention(
             name="unknown objects",
-            says=f"kb did not create {', '.join(facts.foreign)}, which may change what you save",
+            says=f"kb did not create {', '.join(facts.foreign)}, which may change saved data",
             remedy="run 'kb doctor'",
             is_urgent=True,
         )

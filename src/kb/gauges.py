@@ -18,10 +18,10 @@ SIZES: Final = {"files": "Size of the uploaded files.", "backups": "Size of the 
 
 
 class Signals(NamedTuple):
-    """What an operator should watch.
+    """The signals for an operator.
 
     Args:
-        facts: what is known about kb and its surroundings.
+        facts: the state of kb and its surroundings.
         sizes: the sizes of folders, by a name in `SIZES`; None if unknown.
         refused: the number of refused requests of each queue.
     """
@@ -40,7 +40,7 @@ class Gauges(Collector):
     Args:
         store: the store, counted on each request for metrics.
         doc_types: the known types of documents; types from older versions count together.
-        signals: returns what an operator should watch.
+        signals: returns the signals for an operator.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ def _of_replica(state: ReplicaState | None) -> Iterable[Metric]:
 
 
 def _of_signals(signals: Signals) -> Iterable[Metric]:
-    """Yield what an operator should watch; without a value, the names only."""
+    """Yield the metrics of the signals; without a value, only the names."""
     facts = signals.facts
     yield from _of_backups(facts.backups)
     free = GaugeMetricFamily("kb_disk_free_bytes", "Free disk space for a folder of kb.", labels=["folder"])
@@ -113,7 +113,7 @@ def _of_signals(signals: Signals) -> Iterable[Metric]:
     yield GaugeMetricFamily("kb_folders_in_trouble", "Folders that kb does not keep in step.", len(facts.folders))
     urgent = Counter(item.is_urgent for item in attention(facts))
     needs = {"yes": urgent[True], "no": urgent[False]}
-    yield _by("kb_attention", "What needs attention, as in `kb status`, by urgency.", "urgent", needs)
+    yield _by("kb_attention", "Number of faults and risks under Attention in `kb status`, by urgency.", "urgent", needs)
 
 
 def _of_backups(facts: BackupFacts | None) -> Iterable[Metric]:

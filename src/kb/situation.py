@@ -51,7 +51,7 @@ class Situation:
         return attention(self.facts(tx, counts))
 
     def facts(self, tx: Transaction, counts: Counts) -> Facts:
-        """Return the facts of this moment; `counts` are those of the whole store."""
+        """Return the facts of this moment; `counts` are about the whole store."""
         settings, jump = self._live.settings, clock.own.look()
         folders = dict(folders_in_trouble(tx)) | self._troubles | dict(self._notes())
         return Facts(
@@ -67,12 +67,17 @@ class Situation:
     def _notes(self) -> Iterator[tuple[str, str]]:
         if self._notes_folder:
             status = self._notes_folder.status()
-            reasons = [status.stopped, *status.withheld, *(f"{item.path}: {item.reason}" for item in status.problems)]
+            reasons = [
+                *status.trouble,
+                status.stopped,
+                *status.withheld,
+                *(f"{item.path}: {item.reason}" for item in status.problems),
+            ]
             if first := next(filter(None, reasons), None):
                 yield "the notes folder", first
 
     def signals(self, tx: Transaction, counts: Counts) -> Signals:
-        """Return what the metrics show of this moment."""
+        """Return the signals of this moment."""
         sizes = {name: use.size() for name, use in self._sizes.items()}
         return Signals(self.facts(tx, counts), sizes, dict(self._refused()))
 

@@ -35,7 +35,7 @@ async def sign_out(request: Request, visit: Visit) -> Response:
     await visit.open_form(request)
     visit.sign_out()
     response = redirect(visit, "sign-in")
-    if outer_path(request) == "/":  # drafts and recent searches; under a path, also those of other apps
+    if outer_path(request) == "/":  # drafts and recent searches; under a path it would also delete data of other apps
         response.headers["Clear-Site-Data"] = '"storage"'
     return response
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from kb.asgi.problem import problem
 
 from kb.api.errors import Busy
+from kb.asgi.error_replies import problem
 from kb.routes.admission import LEAST_SECONDS, MOST_CLIENTS, TYPICAL_SECONDS, Admission
 
 

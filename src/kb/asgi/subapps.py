@@ -239,7 +239,7 @@ async def _keep(
 
 
 async def _built(row: SubApp, context: AppContext, stopping: asyncio.Event) -> Starlette | None:
-    """Return the app; None if a stop comes first. An import cannot be interrupted: a slow one stays behind."""
+    """Return the app; None if a stop comes first. An import cannot be interrupted, so a slow one is abandoned."""
     loop = asyncio.get_running_loop()
     building: asyncio.Future[Starlette] = loop.create_future()
 

@@ -63,7 +63,7 @@ class BackupResult:
 
     @property
     def warnings(self) -> list[str]:
-        """What somebody who relies on the backups should know."""
+        """Messages for everybody who relies on the backups."""
         lines = [
             f"the file {name} is damaged or missing; an earlier backup may have it" for name in self.manifest.missing
         ]
@@ -209,7 +209,7 @@ class Copier:
 
 
 def refuse_own_files(settings: Settings, target: Path) -> None:
-    """Refuse a folder among the files of kb, which removes what it does not know there.
+    """Refuse a folder among the files of kb, which removes unknown files there.
 
     Raises:
         StoreError: the target is in one of them.

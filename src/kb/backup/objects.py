@@ -32,11 +32,11 @@ def damaged_objects(
 ) -> set[str]:
     """Return the digests of damaged files, so that a backup copies them again.
 
-    It compares the sizes of all files. It reads those that changed since the last backup, and those whose turn it is.
+    It compares the sizes of all files, and reads files that changed since the last backup and a share of the others.
 
     Args:
         root: the folder of the backups.
-        size_of: returns the size of the original by its digest, or None if there is none.
+        size_of: returns the size of the original by its digest, or None if it does not exist.
         checkpoint: is called before each file that is read, and may stop the work by raising an error.
     """
     turns, last_write = _turns(root), _last_write(root)

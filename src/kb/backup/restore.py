@@ -142,8 +142,8 @@ def restore_backup(
             )
         if newest.seal == "unchecked" and not unverified:
             raise StoreError(
-                f"The backup {newest.name} is sealed, but KB_BACKUP_KEY is not set, so kb cannot tell whether somebody"
-                " changed it. Set KB_BACKUP_KEY. If the key is lost and you trust everybody with write access to the"
+                f"The backup {newest.name} is sealed, but KB_BACKUP_KEY is not set, so kb cannot detect changes by"
+                " others. Set KB_BACKUP_KEY. If the key is lost and you trust everybody with write access to the"
                 " backup, add --unverified."
             )
         return _restore(settings, newest, on_step, without_damaged=without_damaged)
@@ -190,7 +190,10 @@ def _restore(
 
 
 def _unpack_beside(places: RestoreFolders, backup: OpenBackup, stamp: str, left_out: list[str] | None) -> list[str]:
-    """Unpack and verify a backup; it is complete when the last folder has its final name. Return what was left out."""
+    """Unpack and verify a backup; it is complete when the last folder has its final name.
+
+    Return the documents and jobs whose files were left out.
+    """
     parts = [root / f"{places.prefix}{stamp}{PART}" for root in places.roots]
     for part in parts:
         part.mkdir(mode=0o700)

@@ -124,7 +124,7 @@ def found_attention(database: Verification, settings: Settings) -> list[Attentio
 
 
 def advice(settings: Settings) -> dict[str, str]:
-    """Return what is not urgent, but not well either, by the name of a check or a name of its own."""
+    """Return the advice that is not urgent, by the name of a check or a name of its own."""
     with closing(open_data(settings)) as database:
         items = found_attention(database, settings)
     return {item.name: f"{item.says}; {item.remedy}" for item in items if not item.is_urgent}

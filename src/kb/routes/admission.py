@@ -173,7 +173,7 @@ class Admission:
             client.waiting.popleft().set_result(None)
 
     def _next(self) -> Client | None:
-        """Return the client with the least use of those that wait; requests that were given up do not count."""
+        """Return the waiting client with the least use; requests that were given up do not count."""
         waiting = []
         for client in self._clients.values():
             while client.waiting and client.waiting[0].done():
@@ -183,7 +183,7 @@ class Admission:
         return min(waiting, key=lambda client: client.used, default=None)
 
     def _client(self, name: str) -> Client:
-        """Return a client; one that comes back gets no credit for the time in which it was away."""
+        """Return a client; one without requests in the meantime gets no credit for that time."""
         if len(self._clients) > MOST_CLIENTS:
             self._clients = {name: client for name, client in self._clients.items() if client.is_active}
         client = self._clients.setdefault(name, Client(self._seconds, self._now))

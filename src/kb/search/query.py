@@ -40,7 +40,6 @@ MAX_PARTS = 8
 MAX_CONDITIONS = 32
 """The maximum number of required phrases in a query, and of excluded ones."""
 
-EXCLUDED = "excluded words and phrases"
 MAX_PHRASE_WORDS = 64
 """A document is compared with this number of words of a phrase. The time for more grows with their square."""
 

@@ -17,7 +17,7 @@ def notify(state: str, environment: Mapping[str, str] = os.environ) -> None:
 
 
 class Watchdog:
-    """Tells systemd twice in each of its intervals that kb works.
+    """Notifies systemd twice in each of its intervals that kb works.
 
     Args:
         environment: `WATCHDOG_USEC` is the interval in microseconds; without it, nothing is sent.

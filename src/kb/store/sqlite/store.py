@@ -113,7 +113,7 @@ class SqliteTransaction(Transaction):
 
 REPLACED_NOW = (
     "The database file {0} was replaced while kb ran. kb refuses changes, because they would go into another file. Stop"
-    " kb, and the next start tells you what to do."
+    " kb, and start it again: the start names the remedy."
 )
 
 
