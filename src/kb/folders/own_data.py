@@ -7,6 +7,9 @@ from typing import Final
 MARKS: Final = ({"kb.lock", "clock.json"}, {"kb.db", "manifest.json"}, {"kb-export.json"})
 """The names that a data folder, a backup and an export have."""
 
+OWN_FOLDERS: Final = {"files", "staging", "databases", "models", "compiled", "objects"}
+"""The folders in them with files of kb; people may keep other folders there."""
+
 NOTES_MARK: Final = ".kb-folder"
 """The mark of a notes folder, as in `kb.notes_folder.marker`. The engine watches its files, so no sync adds them."""
 

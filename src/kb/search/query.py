@@ -46,6 +46,8 @@ MAX_PHRASE_WORDS = 64
 MAX_QUOTED_WORDS = 256
 """The maximum number of words that are compared of all phrases of a query."""
 
+EXCLUDED = "excluded words and phrases"
+
 LEAST_PAIRS = 0.25
 """An answer contains more than this share of the letter pairs of a question in a script without spaces."""
 
