@@ -18,7 +18,6 @@ from kb.api.errors import Invalid
 from kb.api.file_types import OWN_TYPES
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.files import absolute
 
 if TYPE_CHECKING:
     from kb_cli.sync.folder import Folder
@@ -175,6 +174,7 @@ class FolderOptions:
 
     def folder(self, path: Path, **more: bool) -> "Folder":
         """Return the folder at `path`; `more` has its other fields."""
+        from kb_cli.runtime.files import absolute
         from kb_cli.sync.folder import Folder
         from kb_cli.sync.folder_names import chosen_prefix
 
