@@ -86,6 +86,18 @@ def test_facing_pages_are_read_one_after_the_other():
     spread = [*page((LEFT, HERON), (480, BOATS)), (150, 40, "14"), (570, 40, "15")]
     text = read(drawn_pdf(spread, size=(842, 842)), "a.pdf").text
     assert order(text, "in February.", "14", "Boats must", "stove.", "15")
+    text = read(
+        drawn_pdf([(60, 800, "River notes"), (480, 800, "Harbour rules"), *spread], size=(842, 842)), "a.pdf"
+    ).text
+    assert order(text, "River notes The heron", "in February.", "Harbour rules Boats must", "stove.")
+
+
+def test_columns_of_paragraphs_and_of_different_lengths():
+    columns = page((LEFT, [*HERON, " ", *LIME]), (RIGHT, [*BOATS, " ", *HERON]))
+    text = read(drawn_pdf(columns), "a.pdf").text
+    assert order(text, "February. The kiln", "it was built. Boats", "stove. The heron")
+    text = read(drawn_pdf(page((LEFT, BOATS[:4]), (RIGHT, HERON + LIME))), "a.pdf").text
+    assert order(text, "dawn unless the harbour", "weigh house and has The heron", "February. The kiln")
 
 
 def test_columns_drawn_one_after_the_other_stay_so():

@@ -50,11 +50,14 @@ _WIDE_GAPS: Final = 0.3
 _CLOSE, _STEP = 0.75, 1.4
 """The least share of lines of a text that are at the usual distance from the next one, times a tolerance."""
 
+_FAR: Final = 3
+
 _SIGNS: Final = 1.5
 """The width of a word in heights of a line, in scripts without spaces."""
 
 _SPACE: Final = 0.2
 _SENTENCE_END: Final = tuple(".!?…:。\uff01\uff1f")
+_HYPHENS: Final = f"-\u2010{BREAK}"
 _CLOSED: Final = "\"'”’)]»"
 
 
@@ -177,7 +180,7 @@ def _gap(one: TextBox, other: TextBox) -> tuple[float, float] | None:
 
 def _is_running(column: Sequence[Run], text: str) -> bool:
     """Return whether the lines of a column are one text, and not the cells of a table."""
-    lines = list(_lines(column))
+    lines = _body(list(_lines(column)))
     words = [text[line[0].start : line[-1].end].strip() for line in lines]
     signs = "".join("".join(words).split())
     if len(lines) < _FEWEST_ROWS or median(map(len, words)) < _LINE or not signs:
@@ -192,9 +195,21 @@ def _is_running(column: Sequence[Run], text: str) -> bool:
     return full >= _FULL * pairs and goes_on >= _GOES_ON * pairs
 
 
+def _body(lines: list[list[Run]]) -> list[list[Run]]:
+    """Return the lines of a column without a heading and a page number far above and below."""
+    steps = _steps(lines)
+    far = _FAR * median(steps or [0.0])
+    start, end = (1 if steps and steps[at] > far else 0 for at in (0, -1))
+    return lines[start : len(lines) - end]
+
+
+def _steps(lines: Sequence[list[Run]]) -> list[float]:
+    return [abs(above[0].box.top - below[0].box.top) for above, below in pairwise(lines)]
+
+
 def _are_close(lines: Sequence[list[Run]]) -> bool:
     """Return whether most lines follow each other at one distance; lines of short cells do not."""
-    steps = [abs(above[0].box.top - below[0].box.top) for above, below in pairwise(lines)]
+    steps = _steps(lines)
     return sum(step <= _STEP * median(steps) for step in steps) >= _CLOSE * len(steps)
 
 
@@ -202,12 +217,13 @@ def _are_full(lines: Sequence[list[Run]], text: str) -> Iterator[bool]:
     """Yield for each line but the last whether the first word of the next line has no room on it."""
     is_leftward = _is_right_to_left(text[lines[0][0].start : lines[-1][-1].end])
     ends = [max(-run.box.left if is_leftward else run.box.right for run in line) for line in lines]
-    edge = sorted(ends)[-1 - len(ends) // 20]
+    edge = sorted(ends)[3 * len(ends) // 4]
     for end, (above, below) in zip(ends, pairwise(lines), strict=False):
         height = above[0].box.height
         is_ideograph = east_asian_width(text[below[0].start]) == "W"
         first = min(below[0].first, _SIGNS * height) if is_ideograph else below[0].first
-        yield end + _SPACE * height + first > edge
+        is_broken = text[above[-1].end - 1] in _HYPHENS
+        yield is_broken or end + _SPACE * height + first > edge
 
 
 def _lines(column: Sequence[Run]) -> Iterator[list[Run]]:
