@@ -209,6 +209,9 @@ def _walk(
     within: Path | None,
 ) -> None:
     """Select the files of a folder, however deep its folders are."""
+    if own_folder_around(folder.resolve()):
+        selection.ignored[DEFAULT] += 1
+        return
     levels = list(_levels(folder, [], exclude, selection, is_vault=False))
     while levels:
         level = levels[-1]
@@ -235,7 +238,7 @@ def _levels(
         selection.unreadable.append(folder)
         return
     names = {entry.name for entry in entries}
-    if NOTES_MARK in names or is_own_data(names) or (not inherited and own_folder_around(folder.resolve())):
+    if NOTES_MARK in names or is_own_data(names):
         selection.ignored[DEFAULT] += 1
         return
     yield _Level(folder, iter(entries), rules, is_vault or VAULT in names)
