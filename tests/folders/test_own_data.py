@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kb.folders.own_data import MARKS, NOTES_MARK, is_among_own_files, is_in_own_data
+from kb.folders.own_data import MARKS, NOTES_MARK, is_in_own_data, own_folder_around
 from kb.folders.watching import folder_state, watch
 from kb.notes_folder import marker
 from kb_cli.runtime.exit_codes import UsageError
@@ -77,10 +77,5 @@ def test_the_files_in_a_data_folder_are_not_added_but_folders_beside_them_are(tm
     for place in ("files/2c", "staging", "documents"):
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / "a.txt").write_text("text")
-    assert [is_among_own_files(tmp_path / each) for each in ("files", "files/2c", "staging", "documents", ".")] == [
-        True,
-        True,
-        True,
-        False,
-        False,
-    ]
+    assert own_folder_around(tmp_path / "documents") is None
+    assert {own_folder_around(tmp_path / each) for each in ("files", "files/2c", "staging", ".")} == {tmp_path}

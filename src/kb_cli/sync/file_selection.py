@@ -209,6 +209,9 @@ def _walk(
     within: Path | None,
 ) -> None:
     """Select the files of a folder, however deep its folders are."""
+    if own_folder_around(folder.resolve()):
+        selection.ignored[DEFAULT] += 1
+        return
     levels = list(_levels(folder, [], exclude, selection, is_vault=False))
     while levels:
         level = levels[-1]
