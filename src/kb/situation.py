@@ -67,12 +67,8 @@ class Situation:
     def _notes(self) -> Iterator[tuple[str, str]]:
         if self._notes_folder:
             status = self._notes_folder.status()
-            reasons = [
-                *status.trouble,
-                status.stopped,
-                *status.withheld,
-                *(f"{item.path}: {item.reason}" for item in status.problems),
-            ]
+            problems = (f"{item.path}: {item.reason}" for item in status.problems)
+            reasons = [*status.trouble, status.stopped, *status.withheld, *problems]
             if first := next(filter(None, reasons), None):
                 yield "the notes folder", first
 

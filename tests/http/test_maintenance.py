@@ -232,7 +232,7 @@ def test_a_backup_that_could_not_be_read_for_a_moment_is_read_again(tmp_path, mo
         back_up(settings, settings.backup_dir, 1)
     tasks = MaintenanceTasks(settings)
     with monkeypatch.context() as patched:
-        patched.setattr(os, "open", lambda *_: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+        patched.setattr(os, "open", lambda *_, **__: (_ for _ in ()).throw(OSError(5, "Input/output error")))
         assert "Input/output error" in tasks.state().backups[0].fault
     assert tasks.state().backups[0].fault is None
 
