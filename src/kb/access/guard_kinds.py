@@ -91,11 +91,11 @@ def within(name: str) -> Guard:
 def at_path(method: Method, tx: CallerTransaction) -> Method:
     """Refuse a source path, or a synced folder, that the caller may not write to; it is the first argument."""
 
-    def guarded(place: str | SyncedFolder, *arguments: object) -> None:
+    def guarded(place: str | SyncedFolder, *arguments: object) -> object:
         path = place if isinstance(place, str) else place.prefix
         if tx.limit and not tx.limit.may_take(path):
             raise path_refusal(path, tx.limit)
-        method(place, *arguments)
+        return method(place, *arguments)
 
     return guarded
 

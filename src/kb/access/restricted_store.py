@@ -331,6 +331,7 @@ class CallerLinks(Guarded[Links]):
 
     guards: ClassVar = {
         "is_complete": allowed,
+        "is_linked": at_path,
         "outgoing": within("limit"),
         "in_text": within("limit"),
         "incoming": within("limit"),
