@@ -15,6 +15,7 @@ from kb.store.rows import Filter
 from kb.store.sqlite import schema
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteStore
+from tests.conftest import ROOT
 from tests.store.test_migration import objects
 from tests.support import store_v2
 from tests.support.eventually import eventually
@@ -214,3 +215,9 @@ def test_one_of_a_development_build_is_refused_in_one_line_that_says_what_to_do(
 def test_each_migration_has_a_number_of_its_own(package):
     numbers = [number for number, _ in migrations(package, after=0)]
     assert numbers == list(range(FIRST, FIRST + len(numbers)))
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_no_two_migrations_have_the_same_number(store):
+    names = [path.name for path in (ROOT / "src/kb/store" / store / "migrations").glob("*.sql")]
+    assert len({name[:4] for name in names}) == len(names), sorted(names)
