@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
 from kb.api.stream_safe import composed
-from kb.folders.own_data import NOTES_MARK, is_own_data
+from kb.folders.own_data import NOTES_MARK, is_own_data, own_folder_around
 from kb.folders.placeholders import is_dataless, is_placeholder, name_elsewhere
 from kb.folders.temporary_files import is_leftover
 from kb.folders.timed_reads import ask, ask_folder, forget_silent
