@@ -111,7 +111,9 @@ class Claims:
             row = by_inode.get(inode_of(sighting.state))
             if not row or row.path == sighting.path or (row.path in texts and self._is_like(row, texts[row.path])):
                 continue
-            if sighting.digest == row.digest:
+            replaced = self.by_path.get(sighting.path)
+            is_edited = replaced and not self._is_like(replaced, sighting.text) and self._is_like(row, sighting.text)
+            if sighting.digest == row.digest or is_edited:
                 self._own(sighting, row)
 
     def _follow_missing(self, sightings: list[Sighting]) -> None:
