@@ -25,7 +25,7 @@ from kb.store.rows import Author, Document, NoteFile
 
 logger = logging.getLogger(__name__)
 
-DIGEST: Final = "file:"
+DIGEST: Final = "file "
 """The beginning of the digests of these files in the database."""
 
 AGAIN_SECONDS: Final = 60.0

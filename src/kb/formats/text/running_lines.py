@@ -33,6 +33,8 @@ _ENDS: Final = re.compile(r"[.!?…:;。\uff01\uff1f][\"'”’)\]」』]*\Z")
 _HYPHENS: Final = f"-\u2010{BREAK}"
 _LONGEST_REST: Final = 600
 _FULL_LINE: Final = 0.7
+_FEWEST_LINES: Final = 2
+"""The least number of lines that show how long lines are."""
 _LEAST_FULL, _LEAST_WIDE = 20, 10
 """The least length of most lines of a text, in characters, and in wide ones."""
 
@@ -136,7 +138,7 @@ def _goes_on(before: str, after: str) -> bool:
     lengths = sorted(len(line) for line in before.split("\n") if line.strip())
     usual = lengths[3 * len(lengths) // 4]
     is_prose = usual >= (_LEAST_WIDE if east_asian_width(first[0]) == "W" else _LEAST_FULL)
-    is_open = last[-1].isalpha() or last[-1] in ",\u3001\uff0c"
+    is_open = len(lengths) >= _FEWEST_LINES and (last[-1].isalpha() or last[-1] in ",\u3001\uff0c")
     return is_prose and is_open and min(len(last), len(first)) >= _FULL_LINE * usual
 
 

@@ -20,12 +20,12 @@ SELECT path, session, mounts FROM notes_folder
 UPDATE notes_folder SET path = :path, session = :session, mounts = :mounts
 
 -- name: select_files
--- Select the files of notes. The digests of other files begin with "file:".
-SELECT document_id, path, source_path, version, state, digest FROM note_files WHERE substr(digest, 1, 5) <> 'file:' ORDER BY path
+-- Select the files of notes. The digests of other files begin with "file ".
+SELECT document_id, path, source_path, version, state, digest FROM note_files WHERE substr(digest, 1, 5) <> 'file ' ORDER BY path
 
 -- name: select_attachments
 -- Select the files that are not notes.
-SELECT document_id, path, source_path, version, state, digest FROM note_files WHERE substr(digest, 1, 5) = 'file:' ORDER BY path
+SELECT document_id, path, source_path, version, state, digest FROM note_files WHERE substr(digest, 1, 5) = 'file ' ORDER BY path
 
 -- name: select_base
 -- Select the content of a file when it was written or read last.
@@ -56,7 +56,7 @@ DELETE FROM note_files
 
 -- name: distrust_files
 -- Forget the content of the files, but not the notes that they belong to.
-UPDATE note_files SET version = 0, state = '', digest = '', base = :nothing WHERE substr(digest, 1, 5) <> 'file:'
+UPDATE note_files SET version = 0, state = '', digest = '', base = :nothing WHERE substr(digest, 1, 5) <> 'file '
 
 -- name: select_unwritten
 -- Select the notes that changed since their file was written or read, and the notes without a file.
@@ -68,7 +68,7 @@ ORDER BY documents.id
 -- name: select_gone
 -- Select the notes that no longer exist, but still have a file.
 SELECT document_id FROM note_files
-WHERE substr(digest, 1, 5) <> 'file:' AND NOT EXISTS (
+WHERE substr(digest, 1, 5) <> 'file ' AND NOT EXISTS (
   SELECT 1 FROM documents WHERE documents.id = document_id AND doc_type = 'note'
 )
 ORDER BY document_id
@@ -76,7 +76,7 @@ ORDER BY document_id
 -- name: select_unwritten_attachments
 -- Select the attachments that changed since their file was written or read, and the attachments without a file.
 SELECT documents.id, documents.version FROM note_files JOIN documents ON documents.id = document_id
-WHERE substr(digest, 1, 5) = 'file:' AND note_files.version <> documents.version
+WHERE substr(digest, 1, 5) = 'file ' AND note_files.version <> documents.version
 UNION
 SELECT id, version FROM documents
 WHERE source_path >= 'attachments/' AND source_path < 'attachments0' AND doc_type <> 'note'
