@@ -159,7 +159,7 @@ DOCUMENT = {
 @pytest.mark.parametrize("budget", mostly_rare([BUDGET, 5000]))
 def test_an_answer_fits_whatever_a_document_holds(budget):
     limiter = AnswerLimiter(budget)
-    result = DOCUMENT | {"text": MONSTER, "place": PLACE}
+    result = DOCUMENT | {"text": MONSTER, "place": PLACE, "exact": True}
     for answer in (
         limiter.search_results({"results": [result] * 3, "omitted": 0, "pending": 0}),
         limiter.chunk_page(
