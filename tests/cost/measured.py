@@ -134,7 +134,7 @@ async def served(environment, queries):
 
         acts = {name: partial(search, **options) for name, options in MODES.items()}
         acts |= {"search over MCP": ask, "list documents": list_}
-        acts |= {"add a note": partial(add, "The ferry leaves at nine."), "update a note": partial(change, 2)}
+        acts |= {"update a note": partial(change, 2), "add a note": partial(add, "The ferry leaves at nine.")}
         await change(1)
         await add("The ferry leaves at ten.")
         await search()  # reads the words that are then kept in memory
