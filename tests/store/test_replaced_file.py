@@ -90,6 +90,11 @@ def test_without_a_replacement_the_log_of_a_killed_engine_is_used(killed):
     assert not note(killed.database_path).exists()
 
 
+def test_a_note_that_a_power_cut_left_empty_does_not_keep_the_log_from_being_used(killed):
+    note(killed.database_path).write_text("")
+    assert texts(killed) == {"/first", "/late"}
+
+
 def test_the_database_of_a_backup_copied_over_a_killed_one_is_refused_too(settings, tmp_path):
     made = back_up(settings, tmp_path / "backups", keep=7)
     subprocess.run([sys.executable, "-c", KILLED, settings.data_dir], check=True)

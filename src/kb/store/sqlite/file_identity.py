@@ -42,6 +42,7 @@ class FileIdentity:
 
     def __init__(self, path: Path, writer: apsw.Connection) -> None:
         self._path = path
+        note(path).unlink(missing_ok=True)  # if kb is killed now, the note would be that of another mark
         self._mark = new_mark(writer)
         with suppress(apsw.BusyError):
             writer.set_busy_timeout(0)
@@ -53,8 +54,6 @@ class FileIdentity:
         self._is_marked = self._read() == self._mark
         if self._is_marked:
             note(path).write_text(str(self._mark))
-        else:
-            note(path).unlink(missing_ok=True)
 
     def is_replaced(self) -> bool:
         """Return whether the path leads to another file by now, or the file has other content."""
@@ -102,7 +101,7 @@ def refuse_blend(path: Path) -> None:
             mark = connection.pragma("application_id")
     except (OSError, apsw.Error):  # no log or no note; or no database, which the next statement reports
         return
-    if str(mark) != expected:
+    if expected and str(mark) != expected:  # empty after a power cut that came before its content
         raise StoreError(REPLACED.format(path))
 
 
