@@ -42,7 +42,7 @@ class FileIdentity:
 
     def __init__(self, path: Path, writer: apsw.Connection) -> None:
         self._path = path
-        note(path).unlink(missing_ok=True)  # if kb is killed now, the note would be that of another mark
+        note(path).unlink(missing_ok=True)  # if kb is killed now, the note would describe another mark
         self._mark = new_mark(writer)
         with suppress(apsw.BusyError):
             writer.set_busy_timeout(0)
