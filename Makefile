@@ -222,7 +222,6 @@ fmt: .venv/dev.stamp
 lint: .venv/dev.stamp
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
-	$(BIN)/python -m tests.docs.plain
 	$(BIN)/lint-imports
 	$(BIN)/hadolint containers/*.Containerfile
 	$(BIN)/zizmor --offline --quiet .github
