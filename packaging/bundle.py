@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 ABOUT: Final = "A fully local knowledge base for people and their AI agents"
-SOURCES: Final = ("src", "docs", "pyproject.toml", "README.md", "LICENSE", "NOTICE", "requirements/runtime.txt")
+SOURCES: Final = ("src", "docs", "pyproject.toml", "packaging/dependencies.py", "README.md", "LICENSE", "NOTICE", "requirements/runtime.txt")
 COMMAND: Final = ("run", "--no-project", "--with-requirements", "${__dirname}/requirements/runtime.txt")
 
 
