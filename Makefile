@@ -19,7 +19,7 @@ SOURCES := src tests bench packaging
 # Without compiled modules, each of the many processes of a run would compile its imports, which takes two seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
+.PHONY: setup serve install uninstall release up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   test-crash test-crash-postgres test-offline test-reference \
   test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
@@ -110,6 +110,10 @@ test-changed: .venv/dev.stamp
 # The full tier, each line once per commit: .ci/full
 ci-full:
 	.ci/full
+
+# All files of a release, in build/release: make release ADDRESS=https://…, the folder on the web that will hold them.
+release: .venv/dev.stamp sbom
+	$(BIN)/python packaging/release.py build/release $(ADDRESS)
 
 # build/kb.mcpb, which Claude Desktop installs with a double click, and build/server.json for the MCP registry. BUNDLE_URL is
 # the address of the bundle.

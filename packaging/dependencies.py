@@ -1,4 +1,7 @@
-"""Tell hatchling what kb needs. pyproject.toml lists it once, by group, so that each image can take only its own groups."""
+"""Tell hatchling what kb needs.
+
+pyproject.toml lists it once, by group, so that each image can take only its own groups.
+"""
 
 from __future__ import annotations
 
