@@ -92,7 +92,6 @@ class NoteChange:
 
     edit: Edit = NO_EDIT
     title: str | None = None
-    optional: Mapping[str, Any] = field(default_factory=dict)
     tags_add: Sequence[str] = ()
     tags_remove: Sequence[str] = ()
     if_match: Collection[str] | None = None
@@ -100,6 +99,7 @@ class NoteChange:
     once: bool = False
     idempotency_key: str | None = None
     request_hash: str | None = None
+    optional: Mapping[str, Any] = field(default_factory=dict)
 
     def makes(self, note: Document, former: str) -> bool:
         """Return whether the change makes a note from its earlier text."""
