@@ -236,10 +236,10 @@ class History(Protocol):
 
     def binned(self, document_id: int) -> Binned | None: ...
     def in_bin(self, source_path: str, content_hash: str) -> list[Binned]:
-        """Return the files in the bin that had this path or this content, the last deleted first."""
+        """Return the files in the bin that had this path or this content, most recently deleted first."""
 
     def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[Binned]:
-        """Return the documents in the bin, the last deleted first.
+        """Return the documents in the bin, most recently deleted first.
 
         `before` is the deletion time and id of the last document on the previous page.
         """
