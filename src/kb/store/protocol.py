@@ -676,6 +676,9 @@ class Store(Protocol):
         The calls come from any thread. If a connection breaks, the end of a job may go unreported.
         """
 
+    def renew_words(self, documents: int) -> bool:
+        """Index again the words of some documents of an older kb; return whether there may be more."""
+
     def reclaim(self) -> bool:
         """Free a little unused space; return whether more can be freed.
 
