@@ -40,7 +40,7 @@ class KeptFolder:
         """Return the folder of an engine that starts."""
         if hasattr(self, "folder"):
             self.folder.release()
-        self.folder = NotesFolder(self.parts, {})
+        self.folder = NotesFolder(self.parts)
         return self.folder
 
     def settle(self):
@@ -53,8 +53,8 @@ class KeptFolder:
 
     def waiting(self):
         with self.store.read() as tx:
-            unwritten = [document_id for document_id, _ in tx.note_files.unwritten()]
-            return {*unwritten, *tx.note_files.gone()} - self.folder._outgoing.failed.keys()
+            unwritten = [document_id for document_id, _ in self.parts.files(tx).unwritten()]
+            return {*unwritten, *self.parts.files(tx).gone()} - self.folder._outgoing.failed.keys()
 
     def add(self, text, source_path=None, title=None, tags=()):
         note = NoteRequest(text=text, source_path=source_path, title=title, tags=list(tags))
@@ -105,7 +105,7 @@ class KeptFolder:
 
     def file(self, document_id) -> Path:
         with self.store.read() as tx:
-            [row] = [row for row in tx.note_files.all() if row.document_id == document_id]
+            [row] = [row for row in self.parts.files(tx).all() if row.document_id == document_id]
         return self.parts.place(row.path).absolute
 
     def write(self, path, text):

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kb_cli.sync.ignore_pattern import LinearPattern
 from pathspec import GitIgnoreSpec
 
 from kb_cli.sync.file_selection import select_files
-from kb_cli.sync.ignore_pattern import LinearPattern
 
 
 @pytest.fixture

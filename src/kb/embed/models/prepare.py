@@ -193,7 +193,7 @@ def _scratch_folder(home: Path) -> Iterator[Path]:
 
 def _convert(raw: Path, folder: Path) -> None:
     """Convert the default model into the new `folder`."""
-    from kb.embed.models import minilm  # slow to import, and needed once per installation
+    from kb.embed.models import bert  # slow to import, and needed once per installation
 
-    model = minilm.build(minilm.read_safetensors(raw / WEIGHTS))
+    model = bert.build(bert.read_safetensors(raw / WEIGHTS))
     save_model(folder, model, raw / TOKENIZER, ModelManifest(sources=SOURCES))

@@ -10,11 +10,12 @@ INSERT INTO folders (prefix, machine, host, path, mounts, at)
 VALUES (:prefix, :machine, :host, :path, :mounts, CAST(:at AS $timestamp))
 ON CONFLICT (prefix) DO UPDATE SET
   watch = CASE WHEN folders.machine = :machine THEN folders.watch END,
+  is_kept = CASE WHEN folders.machine = :machine THEN folders.is_kept ELSE 0 END,
   machine = :machine, host = :host, path = :path, mounts = :mounts, at = CAST(:at AS $timestamp)
 
 -- name: set_watch
 -- Record how a synced folder is watched.
-UPDATE folders SET watch = :watch WHERE prefix = :prefix
+UPDATE folders SET watch = :watch, is_kept = :is_kept WHERE prefix = :prefix
 
 -- name: delete_folder
 -- Delete a synced folder.
