@@ -64,13 +64,11 @@ APPS = {
         "kb.app:create_app",
         paths=("/api", "/docs", "/openapi.json", "/healthz", "/readyz"),
         keys=("api_key", "api_key_file"),
-        extras="engine,cpu",
     ),
     "mcp": SubApp(
         "kb_mcp.app:create_app",
         paths=("/mcp", "/collections/mcp", "/chatgpt", "/upload", "/healthz", "/readyz"),
         keys=("mcp_api_key", "mcp_api_key_file"),
-        extras="gateway",
         settings="kb_mcp.settings:GatewaySettings",
     ),
     "metrics": SubApp(
@@ -84,7 +82,7 @@ APPS = {
 
 WORKER = "worker"
 WORKER_APPS = {
-    WORKER: SubApp("kb.app:create_worker", paths=("/healthz", "/readyz"), extras="engine,cpu"),
+    WORKER: SubApp("kb.app:create_worker", paths=("/healthz", "/readyz")),
     "metrics": APPS["metrics"],
 }
 """The apps of `kb worker`: probes, which need no key, and metrics."""

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from kb.api.job_error_phrases import remedy_for
 from kb.api.rights import OF_JOB
+from kb.wording import optional_facts
 from kb_web.document_html import Row, plain
 
 SLIDES: Final = ("pptx", "odp")
@@ -20,7 +21,7 @@ def document_row(document: Row) -> Row:
         **document,
         "title": plain(document["title"], 200) or "Untitled",
         "path": display_path(document),
-        "source": plain(document.get("source") or "", 200),
+        "facts": [f"{words} {plain(value, 200)}" for words, value in optional_facts(document).items()],
         "replaced_by": document.get("replaced_by"),
         "when": document["updated_at"] or document["created_at"],
     }

@@ -300,7 +300,7 @@ class EngineClient:
         return await self._call("POST", path, params=params, repeatable=False, timeout=LONG_SECONDS)
 
     async def bin(self, *, limit: int | None = None, cursor: str | None = None) -> JSON:
-        """GET /bin: a page of deleted documents that can be restored, the last deleted first."""
+        """GET /bin: a page of deleted documents that can be restored, most recently deleted first."""
         return await self._call("GET", "bin", params=_given(limit=limit, cursor=cursor))
 
     async def undo(

@@ -236,10 +236,10 @@ class History(Protocol):
 
     def binned(self, document_id: int) -> Binned | None: ...
     def in_bin(self, source_path: str, content_hash: str) -> list[Binned]:
-        """Return the files in the bin that had this path or this content, the last deleted first."""
+        """Return the files in the bin that had this path or this content, most recently deleted first."""
 
     def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[Binned]:
-        """Return the documents in the bin, the last deleted first.
+        """Return the documents in the bin, most recently deleted first.
 
         `before` is the deletion time and id of the last document on the previous page.
         """
@@ -679,6 +679,9 @@ class Store(Protocol):
 
         The calls come from any thread. If a connection breaks, the end of a job may go unreported.
         """
+
+    def renew_words(self, documents: int) -> bool:
+        """Index again the words of some documents of an older kb; return whether there may be more."""
 
     def reclaim(self) -> bool:
         """Free a little unused space; return whether more can be freed.

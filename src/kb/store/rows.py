@@ -89,6 +89,8 @@ class VectorSpace:
 class OptionalFields:
     """Fields that a sender may give a note. Each is a column of documents, earlier versions and jobs in both stores.
 
+    `Hit` has them too. Statements, jobs, the history, exports and imports use whatever is declared here.
+
     `source` is the origin in the author's words.
     """
 
@@ -296,9 +298,9 @@ class Hit(Dated):
     created_at: str
     updated_at: str | None
     date: str | None = None
-    source: str | None = None
     language: str | None = None
     author: Author = NOBODY
+    source: str | None = field(default=None, kw_only=True)
 
 
 class WrittenText(NamedTuple):

@@ -27,7 +27,7 @@ from kb_mcp.tools.path_hints import check_path
 from kb_mcp.tools.reading import check_number, in_thread, read_several
 from kb_mcp.tools.reading import outline as make_outline
 from kb_mcp.tools.rendering import NOTICE, pending_text, quoted, without_tags
-from kb_mcp.tools.shortened_results import WHOLE_RESULTS, briefly, other_languages_text, without_weaker
+from kb_mcp.tools.shortened_results import best, other_languages_text
 from kb_mcp.tools.token_budget import (
     STEP,
     AnswerLimiter,
@@ -114,7 +114,6 @@ class DocumentTools:
         ] = "passage",
         fts_only: Annotated[bool, Field(description="Words only: names, codes, errors.")] = False,
         vec_only: Annotated[bool, Field(description="Meaning only.")] = False,
-        all: Annotated[bool, Field(description="Also weaker results.")] = False,  # noqa: A002 - agents read it
     ) -> ToolResult:
         """Search the user's notes and files for passages that answer a question, best first.
 
@@ -148,7 +147,8 @@ class DocumentTools:
         reply, corrected = await retried(
             self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
         )
-        data = self._limiter.search_results(*_chosen(reply, top, sort, is_unranked=fts_only or vec_only, is_whole=all))
+        is_ranked = not (fts_only or vec_only or sort == "recent")
+        data = self._limiter.search_results(best(reply, top, is_ranked=is_ranked))
         data["results"] = compact_answers.without_own(data["results"], current_name() or client_name())
         weak = [
             *corrected,
@@ -553,17 +553,6 @@ def _alike(note: JSON) -> JSON:
 
 def rendered(tool: str, data: JSON) -> ToolResult:
     return tool_result(data, rendering.render(tool, data))
-
-
-def _chosen(reply: JSON, top: int, sort: str, *, is_unranked: bool, is_whole: bool) -> tuple[JSON, int]:
-    """Return the reply with the results to show, and how many of them to show whole."""
-    is_recent = sort == "recent"  # the last result may be the best
-    if is_whole or (top and is_unranked) or top > DEFAULT_TOP:
-        return reply, MAX_TOP
-    if top:
-        return without_weaker(reply, top), MAX_TOP if is_recent else WHOLE_RESULTS
-    fuller = reply if is_unranked else without_weaker(reply, DEFAULT_TOP)
-    return briefly(reply, fuller, is_ranked=not (is_recent or is_unranked)), MAX_TOP if is_recent else 1
 
 
 def _misspelling(unknown: JSON) -> str:
