@@ -29,11 +29,13 @@ MOST_STEPS = 12
 class KeptFolder:
     """A store, and a notes folder that `settle` brings to rest."""
 
-    def __init__(self, store, embedder, root: Path, data: Path, most_characters: int = 100_000, *, with_ids=False):
+    def __init__(
+        self, store, embedder, root: Path, data: Path, most_characters: int = 100_000, *, with_ids=False, **rules
+    ):
         self.store, self.embedder, self.root = store, embedder, root
         self.originals = Originals(FolderBlobs(data), keep=True)
         self.vectors = NoteVectors(embedder, ThreadPoolExecutor(1))
-        self.parts = FolderParts(root, store, self.originals, self.vectors, most_characters, with_ids=with_ids)
+        self.parts = FolderParts(root, store, self.originals, self.vectors, most_characters, with_ids=with_ids, **rules)
         self.folder = self.start()
 
     def start(self) -> NotesFolder:

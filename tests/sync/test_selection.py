@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kb_cli.sync.ignore_pattern import LinearPattern
 from pathspec import GitIgnoreSpec
 
+from kb.folders.ignore_pattern import LinearPattern
 from kb_cli.sync.file_selection import select_files
 
 

@@ -31,13 +31,14 @@ START_SECONDS: Final = 30
 class WatchFolder(Protocol):
     """Watches a folder of this machine from now on."""
 
-    def __call__(self, path: str, *, name: str, delete: bool) -> str:
+    def __call__(self, path: str, *, name: str, delete: bool, both: bool) -> str:
         """Watch a folder, and return the outcome in words. This takes seconds.
 
         Args:
             path: the folder; `~` is the home folder of the account that kb runs as.
             name: the beginning of the paths of its documents; if empty, the name of the folder.
             delete: whether documents of deleted files go to the bin.
+            both: whether kb also writes to the folder.
 
         Raises:
             Invalid: kb cannot watch it.

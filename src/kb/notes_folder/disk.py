@@ -99,6 +99,12 @@ class Scan:
     unreadable: list[str] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
 
+    def leave_out(self, paths: Iterable[str]) -> None:
+        """Look away from files."""
+        for path in paths:
+            self.files.pop(path, None)
+            self.others.pop(path, None)
+
 
 def scan(root: Path, known: Collection[str], *, are_notes: bool = True, exclude: Sequence[str] | None = None) -> Scan:
     """Find the files of a folder; `known` are paths of documents, whatever their names look like.

@@ -4,7 +4,7 @@ import json
 import logging
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -14,6 +14,8 @@ from kb.api.fields import NotesFolderAction
 from kb.api.folder_models import NotesFolderStatus, WatchRecord, WatchRequest
 from kb.backup.swap import TAKEN
 from kb.documents.watched_folders import watched
+from kb.folders.disk_view import place_of
+from kb.notes_folder import marker
 from kb.notes_folder.folder import NotesFolder
 from kb.notes_folder.parts import FolderParts
 from kb.notes_folder.vault import Vault
@@ -81,7 +83,7 @@ class KeptFolders(AbstractContextManager["KeptFolders"]):
         self, known: Iterator[tuple[SyncedFolder, WatchRecord]]
     ) -> Iterator[tuple[str, tuple[FolderParts, str]]]:
         for folder, record in known:
-            if record.both:
+            if folder.is_kept:
                 parts = replace(
                     self.parts,
                     root=Path(folder.path),
@@ -122,6 +124,8 @@ class KeptFolders(AbstractContextManager["KeptFolders"]):
         folder = self._running.pop(prefix)
         folder.__exit__(None, None, None)
         if for_good:
+            with suppress(OSError):
+                marker.remove(folder.parts.root)
             with self.parts.store.write() as tx:
                 tx.note_files(prefix).forget()
 
@@ -165,15 +169,6 @@ def check_folder(name: str, root: Path, others: Mapping[str, Path | None]) -> No
             raise SettingError(f"{name}: {other_name} is {other}. Name a folder apart from it.")
     if root.exists() and not root.is_dir():
         raise SettingError(f"{name}: {root} is not a folder. Name another one.")
-
-
-def place_of(root: Path) -> str:
-    """Return what two programs see alike if they see the same folder; empty without a folder."""
-    try:
-        status = root.stat()
-    except OSError:
-        return ""
-    return f"{status.st_ino} {status.st_ctime_ns}"
 
 
 def read_taken(file: Path, root: Path) -> dict[str, tuple[int, int]]:

@@ -118,7 +118,9 @@ class Incoming:
         self._author = Author(FILE, operation_key=operation)
         with self.parts.store.read() as tx:
             self._rows = {row.document_id: row for row in self.parts.files(tx).all()}
+            left_out = self.parts.left_out(tx) if self.parts.prefix else ()
         look = Look(self.parts.scan({row.path for row in self._rows.values()}))
+        look.scan.leave_out(left_out)
         look.problems |= look.scan.problems
         self.files = len(look.scan.files)
         self.parts.found.clear()
@@ -135,9 +137,19 @@ class Incoming:
             self.parts.checkpoint()
             self._take(sighting, claims.owners.get(sighting.path), look)
             self.unread -= 1
+        if self.parts.all_files:
+            self._pass_on(look)
         if not unsettled:  # a missing file may have become an incomplete one
             self._miss(missing, look, mounts, is_sure=is_sure)
         return look
+
+    def _pass_on(self, look: Look) -> None:
+        """Treat Markdown files that cannot be notes as files of other types, such as those in another encoding."""
+        noted = {row.path for row in self._rows.values()}
+        for path in self._refused.keys() - noted:
+            if file := look.scan.files.pop(path, None):
+                look.scan.others[path] = file
+                look.problems.pop(path, None)
 
     def _sightings(self, look: Look) -> tuple[list[Sighting], set[str]]:
         """Return the changed files, and the paths of files that are not complete yet."""
@@ -245,6 +257,8 @@ class Incoming:
                 self.parts.move(tx, document_id, None)
             for document_id, path in free.items():
                 self.parts.move(tx, document_id, path)
+        for document_id, path in free.items():
+            self.parts.retitle(documents[document_id], self._rows[document_id].path, path, self._author)
         with self.parts.store.write() as tx:
             for document_id, path in moves.items():
                 row = self._rows[document_id]
@@ -299,8 +313,13 @@ class Incoming:
             self._attempts += document_id is not None
             return
         with self.parts.store.read() as tx:
-            if note_of(tx, document_id) is None:
-                raise ValueError(f"Document {document_id} has the same content.")
+            is_note = note_of(tx, document_id) is not None
+        if not is_note and self.parts.prefix:  # a file was added at the path of the note
+            look.is_settled = False
+            self._attempts += 1
+            return
+        if not is_note:
+            raise ValueError(f"Document {document_id} has the same content.")
         if document_id in self._rows:
             raise ValueError(f"Its text is the text of note {document_id}, which has a file of its own.")
         self._record(sighting, document_id, new)

@@ -16,10 +16,10 @@ from kb.api.errors import DiskFull
 from kb.api.fields import NOTE
 from kb.notes_folder import disk
 from kb.notes_folder.file_text import FileContent, rendered
-from kb.notes_folder.parts import FolderParts, text_of
+from kb.notes_folder.parts import FILE, FolderParts, text_of
 from kb.notes_folder.paths import folded, free_path, is_conflict, path_of
 from kb.open_folder import Linked
-from kb.store.rows import Document, NoteFile
+from kb.store.rows import Author, Document, NoteFile
 
 logger = logging.getLogger(__name__)
 
@@ -143,7 +143,9 @@ class Outgoing:
         if file is None:
             return self._create(each)
         if file.source_path != each.note.source_path:
-            file = self._moved(file, each.note)
+            before, file = file.path, self._moved(file, each.note)
+            if self.parts.retitle(each.note, before, file.path, Author(FILE)):
+                return None  # it has another version now
         place = self.parts.place(file.path)
         if file.state != disk.state_at(place):
             raise disk.Changed
@@ -211,10 +213,12 @@ class Outgoing:
         must_look, removed = False, list[int]()
         with self.parts.store.read() as tx:
             gone = sorted({*gone} & {*self.parts.files(tx).gone()})
-            replaced = [id_ for id_ in gone if (document := tx.documents.get(id_)) and document.doc_type != NOTE]
+            replaced = {id_ for id_ in gone if (document := tx.documents.get(id_)) and document.doc_type != NOTE}
+            left_out = self.parts.left_out(tx) if self.parts.prefix else ()
+            replaced |= {id_ for id_ in gone if self._rows[id_].path in left_out}
         for document_id in gone:
             row = self._rows[document_id]
-            if document_id in replaced:  # somebody added a file at its path: the file in the folder is a new one
+            if document_id in replaced:  # a file of another type has its path, or kb leaves it out
                 must_look = True
                 removed.append(document_id)
                 continue

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
@@ -11,14 +11,16 @@ from kb import clock
 from kb.access.restricted_store import restricted
 from kb.api.fields import NOTE
 from kb.api.rights import Caller
+from kb.documents.note_edit import NoteChange
 from kb.documents.originals import Originals
+from kb.documents.write_updated_note import update_note
 from kb.folders.disk_view import DiskView
 from kb.ingest.vectors_at_once import NoteVectors
 from kb.notes_folder import disk
 from kb.notes_folder.disk import Place, Scan
 from kb.notes_folder.file_text import FileContent
 from kb.store.protocol import NoteFiles, Store, Transaction
-from kb.store.rows import Document, NoteFile
+from kb.store.rows import Author, Document, NoteFile
 
 FILE: Final = "file"
 """The author of changes that come from the folder, in histories and the audit log."""
@@ -42,7 +44,7 @@ class FolderParts:
         direction: `in` if kb only reads the folder, and `both` if Markdown files are notes that kb also writes.
         all_files: whether each file is a document, and not only those to which a note links.
         exclude: patterns of files that kb skips, besides those of ignore files; None if it reads no ignore files.
-        tags: the tags of new documents.
+        tags: the tags that each new document gets, and that no file says.
         new_notes: the folder in it where notes without a path get one; None if they need none.
     """
 
@@ -110,11 +112,12 @@ class FolderParts:
         return tx.note_files(self.prefix)
 
     def local(self, document: Document) -> Document:
-        """Return a document with its path in the folder; without a path if it is elsewhere."""
-        path = document.source_path
-        if not self.prefix or path is None:
+        """Return a document with its path in the folder, or without a path if it is elsewhere, and its own tags."""
+        if not self.prefix:
             return document
-        return replace(document, source_path=path.removeprefix(self.prefix) if path.startswith(self.prefix) else None)
+        path = document.source_path or ""
+        place = path.removeprefix(self.prefix) if path.startswith(self.prefix) else None
+        return replace(document, source_path=place, tags=tuple(tag for tag in document.tags if tag not in self.tags))
 
     def document(self, tx: Transaction, document_id: int) -> Document | None:
         """Return a document with its path in the folder."""
@@ -143,6 +146,19 @@ class FolderParts:
     def title(self, path: str) -> str:
         """Return the title that a note has from the name of its file; empty in the notes folder, where it has none."""
         return PurePosixPath(path).stem if self.prefix else ""
+
+    def retitle(self, note: Document, before: str, path: str, author: Author) -> bool:
+        """Give a note that has its title from the name of its file the new name; return whether it had that title."""
+        title = self.title(path)
+        if not note.title_given or note.title != self.title(before) or note.title == title:
+            return False
+        change, why = NoteChange(title=title, inline_tags=True), replace(author, why="its file was renamed")
+        update_note(self.audited, self.vectors, note.id, change, checkpoint=self.checkpoint, author=why)
+        return True
+
+    def left_out(self, tx: Transaction) -> Set[str]:
+        """Return the paths of files that stay although their documents were deleted."""
+        return {path.removeprefix(self.prefix) for path in tx.folders.left_out() if path.startswith(self.prefix)}
 
     @staticmethod
     def today() -> str:

@@ -51,11 +51,11 @@ class Vault(NotesFolder):
         self._read_at = time.monotonic()
         with self.parts.store.read() as tx:
             try:
-                _, record = watched_folders.find(tx, self._watch_id)
+                folder, record = watched_folders.find(tx, self._watch_id)
             except NotFound:
                 self._is_over = True
                 return
-        self._asked_at, self._is_over = record.asked_at, not record.both
+        self._asked_at, self._is_over = record.asked_at, not folder.is_kept
 
     def _place_new_notes(self) -> None:
         """Give notes without a path one in the folder for new notes, if there is one."""

@@ -426,7 +426,7 @@ class SyncedFolder:
     """A synced folder: the prefix of its files' paths, and its location.
 
     `mounts` names the device of the folder, and the folders below it on other devices. `watch` is the JSON of a
-    `kb.api.folder_models.WatchState`, if the folder is watched.
+    `kb.api.folder_models.WatchState`, if the folder is watched. If `is_kept`, the engine itself keeps it.
     """
 
     prefix: str
@@ -436,6 +436,7 @@ class SyncedFolder:
     mounts: str
     at: str
     watch: str | None = None
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
