@@ -30,6 +30,7 @@ from kb.store.rows import (
     Document,
     Extent,
     Filter,
+    Grant,
     HistoryCounts,
     Hit,
     Job,
@@ -514,6 +515,25 @@ class Dismissals(Protocol):
         """Add or remove pairs."""
 
 
+class Grants(Protocol):
+    """The grants of access to programs."""
+
+    def all(self) -> list[Grant]:
+        """Return all grants, the oldest first."""
+
+    def add(self, grant: Grant) -> None: ...
+    def exchange(self, grant: Grant, before: str) -> bool:
+        """Write new tokens of a grant if its next digest is still `before`; return whether it was."""
+
+    def used(self, grant_id: str, at: str) -> None: ...
+    def remove(self, grant_id: str) -> None: ...
+    def remove_of(self, key_name: str) -> None:
+        """Remove the grants of a key."""
+
+    def expire(self, now: str) -> None:
+        """Remove grants that nobody can use any more."""
+
+
 class NoteFiles(Protocol):
     """The notes folder and the files of the notes in it."""
 
@@ -579,6 +599,8 @@ class Transaction(Protocol):
     def dismissals(self) -> Dismissals: ...
     @property
     def note_files(self) -> NoteFiles: ...
+    @property
+    def grants(self) -> Grants: ...
     @property
     def second(self) -> SecondVectors: ...
     @property
