@@ -162,10 +162,6 @@ class UnsupportedMedia(KbError, status=415, code="unsupported-media-type"):
     """Send a note as application/json, or a file as multipart/form-data."""
 
 
-class TooManyGuesses(KbError, status=429, code="too-many-guesses"):
-    """This address sent too many wrong keys. Wait, then send the right one."""
-
-
 class Later(KbError):
     """A request that may be repeated later."""
 
@@ -178,6 +174,10 @@ class Later(KbError):
         error = cls(detail)
         error.retry_after = max(1, min(math.ceil(seconds), LONGEST_RETRY))
         return error
+
+
+class TooManyGuesses(Later, status=429, code="too-many-guesses"):
+    """This address sent too many wrong keys. Wait, then send the right one."""
 
 
 class TooManyCalls(Later, status=429, code="too-many-calls"):
