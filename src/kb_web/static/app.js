@@ -108,7 +108,8 @@
     links[Math.min(at + step, links.length - 1)]?.focus();
   };
   const isWriting = (element) => element.matches("textarea, select, input:not([type=radio]):not([type=checkbox])");
-  const isShown = (element) => element.checkVisibility?.() ?? true; // the bar for selected rows is not always there
+  // The bar for selected rows is not always there; what a line or a menu hides can be used by its key.
+  const isShown = (element) => element.closest(".about, .more") || (element.checkVisibility?.() ?? true);
   const showKeys = () => {
     const list = find("#keys dl");
     const rows = all("[data-key]").filter(isShown).map((each) => [each.dataset.with ? `Ctrl ${each.dataset.key.toUpperCase()}` : each.dataset.key, each.dataset.does]);
@@ -128,7 +129,11 @@
     );
     find("#keys").showModal();
   };
-  const act = (element) => (element.matches("input") ? (element.focus(), element.select()) : element.click());
+  const act = (element) => {
+    const folded = element.closest("details.about");
+    if (folded && element.matches("input")) folded.open = true;
+    element.matches("input") ? (element.focus(), element.select()) : element.click();
+  };
   addEventListener("keydown", (event) => {
     if (event.altKey || event.isComposing || find("dialog[open]")) return;
     if (event.ctrlKey || event.metaKey) {

@@ -31,7 +31,7 @@
     if (pick) last = pick;
     if (event.target.matches?.("[data-do=pick-all]")) pickAll(event.target.checked);
     if (event.target.matches?.("[data-do=close-notice]")) event.target.closest(".notice").remove();
-    for (const each of all(".drop-up[open]")) if (!each.contains(event.target)) each.open = false;
+    for (const each of all(".menu[open]")) if (!each.contains(event.target)) each.open = false;
     if (event.target.matches?.(".pick, #many input")) draw();
   });
   const SENT_MS = 10_000;
@@ -73,7 +73,7 @@
   addEventListener(
     "keydown",
     (event) => {
-      const menu = find(".drop-up[open]");
+      const menu = find(".menu[open]");
       if (event.key !== "Escape" || !menu || event.isComposing || find("dialog[open]")) return;
       event.stopImmediatePropagation();
       menu.open = false;
@@ -114,7 +114,7 @@
   addEventListener("pageshow", mayBeSent);
   addEventListener("kb:shown", draw);
   addEventListener("pageshow", draw);
-  addEventListener("toggle", ({ target }) => target.matches?.(".drop-up[open]") && target.querySelector("input").focus(), true);
+  addEventListener("toggle", ({ target }) => target.matches?.(".menu[open]") && target.querySelector(".panel :is(a, button, input)").focus(), true);
 
   // A screen reader announces a text only if it appears after the page; the notice itself does not move.
   const notice = find(".notice span");

@@ -127,7 +127,7 @@
   if (isMac && button) find("kbd", button).textContent = "⌘K";
   let dialog, field, list, options, at, asked;
   const commands = () => [
-    ...all("main [data-key][data-does]").filter((each) => !each.matches("input") && (each.checkVisibility?.() ?? true)).map((each) => ({ kind: "This page", label: each.dataset.does, run: () => each.click() })),
+    ...all("main [data-key][data-does]").filter((each) => !each.matches("input") && (each.closest(".about, .more") || (each.checkVisibility?.() ?? true))).map((each) => ({ kind: "This page", label: each.dataset.does, run: () => each.click() })),
     ...all("nav[aria-label=Main] a").map((each) => ({ kind: "Go to", label: each.dataset.does || each.textContent.trim(), href: each.href })),
     ...Object.entries(PAGES).filter(([, place]) => find("nav[data-right=admin]") || !MANAGED.includes(place)).map(([label, place]) => ({ kind: "Go to", label, href: root + place })),
   ].filter(({ label }, number, rows) => rows.findIndex((each) => each.label === label) === number);
