@@ -70,7 +70,7 @@ TITLES: Final = {
 @cache
 def assets() -> str:
     """Return a hash of the stylesheet and scripts, which browsers cache forever."""
-    files = sorted(STATIC.iterdir())
+    files = sorted(file for file in STATIC.rglob("*") if file.is_file())
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 

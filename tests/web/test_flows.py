@@ -223,7 +223,7 @@ def test_a_draft_of_a_note_that_someone_else_changed_since_overwrites_nothing(br
     browser.get(f"{site.url}/d/{document}/edit")
     find(browser, "[data-do=restore]")[0].click()
     find(browser, ".primary", "Save")[0].click()
-    find(browser, "h1", "Someone else changed this note")
+    find(browser, "h1", "This note has changed meanwhile")
     theirs, mine = find(browser, "textarea")
     assert (theirs.get_property("value"), mine.get_property("value")) == ("Theirs.", "Mine. First.")
     find(browser, ".primary", "Save your text")[0].click()

@@ -35,7 +35,7 @@ def open_conflict(browser, site):
     browser.get(f"{site.url}/d/{site.ids['Boat']}/edit")
     browser.execute_script("document.querySelector('[name=content_hash]').value = 'f'.repeat(64)")
     find(browser, ".primary")[0].click()
-    find(browser, "h1", "Someone else changed this note")
+    find(browser, "h1", "This note has changed meanwhile")
 
 
 def open_then_click(browser, url, *selectors):

@@ -272,6 +272,17 @@ def test_what_a_search_found_is_marked_and_visible(second, marked):
     assert html.count("autofocus") == 1
 
 
+def test_a_fold_and_a_comment_open_only_for_words_that_they_have():
+    text = "> [!tip]- Fold\n> of bricks\n\nThe kiln. %%private%%\n"
+    html = body("note", [chunk(0, text, 1)], 0, {"kiln"}, Surroundings()).text
+    assert "<details" in html
+    assert " open" not in html
+    assert "private" not in html
+    found = body("note", [chunk(0, text, 1)], 0, {"bricks", "private"}, Surroundings()).text
+    assert '<details class="callout look-tip" open>' in found
+    assert "<mark>private</mark>" in found
+
+
 def test_a_footnote_that_a_search_found_is_marked():
     chunks = [chunk(0, "Hot.[^1]\n\n", 1), chunk(1, "[^1]: A kiln.\n", 3)]
     html = body("note", chunks, 1, {"kiln"}, Surroundings()).text

@@ -478,7 +478,7 @@ def test_a_form_that_does_not_say_which_text_it_changes_overwrites_nothing(read,
     reader = read(f"{site.url}/d/{note}/edit")
     reader.submit("/edit$", text="Overwritten.", content_hash=base)
     assert reader.answer.status_code == 412
-    assert "Someone else changed this note" in reader.text
+    assert "This note has changed meanwhile" in reader.text
     assert site.engine.get(f"documents/{note}").json()["chunks"][0]["text"].startswith("Stays")
 
 

@@ -28,7 +28,7 @@ from kb.notes_folder.claims import LIKE, Claims, Sighting, likeness
 from kb.notes_folder.disk import FoundFile
 from kb.notes_folder.file_text import Claim, FileContent, claim, fields_beside, parsed, rendered
 from kb.notes_folder.lost_notes import LostNotes
-from kb.notes_folder.merge import merged
+from kb.markdown.merge import merged
 from kb.notes_folder.parts import FILE, FolderParts, base_of, note_of, text_of, version_of
 from kb.notes_folder.paths import is_name_of, path_from
 from kb.store.protocol import Transaction

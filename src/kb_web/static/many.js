@@ -74,7 +74,7 @@
     "keydown",
     (event) => {
       const menu = find(".menu[open]");
-      if (event.key !== "Escape" || !menu || event.isComposing || find("dialog[open]")) return;
+      if (event.key !== "Escape" || !menu || find("dialog[open]")) return;
       event.stopImmediatePropagation();
       menu.open = false;
       menu.firstElementChild.focus();
@@ -84,7 +84,7 @@
   addEventListener(
     "keydown",
     (event) => {
-      if (event.altKey || event.isComposing || find("dialog[open]") || isWriting(event.target)) return;
+      if (event.altKey || find("dialog[open]") || isWriting(event.target)) return;
       const undo = find(".notice [data-key=u]");
       if (event.ctrlKey || event.metaKey) return isZ(event) && !event.shiftKey && undo && (event.preventDefault(), undo.click());
       const isDone = event.shiftKey && STEPS[event.key] && rowOf(event.target) ? (extend(STEPS[event.key]), true) : KEYS[event.key]?.(event);
