@@ -461,7 +461,7 @@
       if (!isNew) body.append("id", editor.dataset.draft);
       const answer = await ask("preview", { method: "POST", signal: drawing.signal, headers: { Accept: "text/html" }, body });
       if (answer.status === 401) preview.textContent = "Your session has ended. Your text stays here: save it, and kb asks you to sign in.";
-      else if (answer.ok) (preview.innerHTML = await answer.text()), preview.dispatchEvent(new Event("kb:formulas", { bubbles: true }));
+      else if (answer.ok) preview.innerHTML = await answer.text();
     } catch {}
   };
   let timer;
