@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from hashlib import sha256
 
@@ -261,3 +262,18 @@ def test_a_vault_on_a_missing_disk_says_so_and_loses_nothing(vault):
     shutil.rmtree(vault.root)
     away.rename(vault.root)
     assert (vault.settle().stopped, len(vault.notes())) == (None, 1)
+
+
+def test_a_picture_that_is_added_to_a_note_in_kb_is_written_to_the_vault(vault, embedder, tmp_path):
+    vault.write("a.md", "![[attachments/plan.txt]]\n")
+    vault.settle()
+    with working(vault.store, embedder, tmp_path / "data") as worker:
+        content, request = io.BytesIO(b"The plan."), FileRequest(source_path="vault/attachments/plan.txt")
+        submit_file(vault.store, vault.originals.blobs, content, "plan.txt", request)
+        worker.wake()
+        eventually("it is read", lambda: vault.at("attachments/plan.txt"))
+        vault.settle()
+    assert vault.files()["attachments/plan.txt"] == b"The plan."
+    vault.delete(vault.at("attachments/plan.txt").id)
+    vault.settle()
+    assert list(vault.files()) == ["a.md"]
