@@ -250,6 +250,7 @@
   const attach = async (file, waiting) => {
     const body = new FormData();
     body.append("file", file, nameOf(file));
+    if (!isNew) body.append("id", editor.dataset.draft);
     const answer = await ask("attach", { method: "POST", body }).catch(() => null);
     const kept = await answer?.json().catch(() => null);
     const problem = kept?.text ? kept.error : kept?.detail || "kb does not respond. Check that it is running, then add the file again.";
