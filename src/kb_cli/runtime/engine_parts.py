@@ -12,9 +12,7 @@ def require(module: str, package: str = "kb-local") -> Any:  # noqa: ANN401 - a 
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        raise LocalError(
-            f"The Python module {error.name} is not installed. This command needs '{package}'."
-        ) from None
+        raise LocalError(f"The Python module {error.name} is not installed. This command needs '{package}'.") from None
 
 
 def data_settings() -> Any:  # noqa: ANN401 - the engine's
