@@ -64,7 +64,6 @@ APPS = {
         "kb.app:create_app",
         paths=("/api", "/docs", "/openapi.json", "/healthz", "/readyz"),
         keys=("api_key", "api_key_file"),
-        extras="engine,cpu",
     ),
     "mcp": SubApp(
         "kb_mcp.app:create_app",
@@ -73,7 +72,6 @@ APPS = {
             *("/.well-known", "/authorize", "/token", "/register", "/revoke"),
         ),
         keys=("mcp_api_key", "mcp_api_key_file"),
-        extras="gateway",
         settings="kb_mcp.settings:GatewaySettings",
     ),
     "metrics": SubApp(
@@ -87,7 +85,7 @@ APPS = {
 
 WORKER = "worker"
 WORKER_APPS = {
-    WORKER: SubApp("kb.app:create_worker", paths=("/healthz", "/readyz"), extras="engine,cpu"),
+    WORKER: SubApp("kb.app:create_worker", paths=("/healthz", "/readyz")),
     "metrics": APPS["metrics"],
 }
 """The apps of `kb worker`: probes, which need no key, and metrics."""

@@ -39,14 +39,14 @@ from kb_mcp.middleware.argument_errors import ArgumentErrors
 from kb_mcp.middleware.arguments import ArgumentNormalizer
 from kb_mcp.middleware.body_limit import BoundedBody
 from kb_mcp.middleware.call_metering import CallMetrics, RateLimit
-from kb_mcp.middleware.faceted_instructions import FacetedInstructions
 from kb_mcp.middleware.jsonrpc import FriendlyJSONRPCErrors, JSONResponses, TrimmedHeaders
+from kb_mcp.middleware.offered_surface import OfferedSurface
 from kb_mcp.middleware.text_answers import TextAnswers
 from kb_mcp.oauth.clients import LOOPBACK, Clients
 from kb_mcp.oauth.provider import Provider
 from kb_mcp.oauth.routes import Addresses, OAuthRoutes, oauth_router
 from kb_mcp.oauth.scope_check import ScopeCheck
-from kb_mcp.server import INSTRUCTIONS, create_server, register_surface
+from kb_mcp.server import INSTRUCTIONS, ON_WRITING, create_server, register_surface
 from kb_mcp.settings import GatewaySettings
 from kb_mcp.tools.token_budget import AnswerLimiter
 from kb_mcp.upload_store import UploadLimits, UploadStore
@@ -83,7 +83,7 @@ def create_app(context: AppContext | None = None) -> Starlette:
     checks = [*limit, ArgumentNormalizer(), ArgumentErrors(client)]
 
     def middleware_with(instructions: str) -> list[CallMiddleware]:
-        return [metrics, FacetedInstructions(client, instructions), *checks]
+        return [metrics, OfferedSurface(client, instructions, ON_WRITING), *checks]
 
     middleware = [text_answers, *middleware_with(INSTRUCTIONS)]
     pause = settings.mcp_upload_seconds / 40

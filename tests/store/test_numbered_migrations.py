@@ -9,7 +9,7 @@ import pytest
 
 from kb.api.errors import StoreError
 from kb.store import migrations as numbered
-from kb.store.link_backfill import LinkBackfill
+from kb.store.backfill import Backfill
 from kb.store.migrations import FIRST, migrations
 from kb.store.rows import Filter
 from kb.store.sqlite import schema
@@ -101,7 +101,7 @@ def test_the_links_of_a_database_of_version_2_are_read_after_its_migration(path)
     with opened(path) as store:
         with store.read() as tx:
             assert not tx.links.is_complete
-        with LinkBackfill(store):
+        with Backfill(store):
             eventually("all links are read", lambda: is_linked(store))
         with store.read() as tx:
             assert tx.links.is_complete

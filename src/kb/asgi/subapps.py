@@ -31,13 +31,14 @@ START_SECONDS: Final = 30
 class WatchFolder(Protocol):
     """Watches a folder of this machine from now on."""
 
-    def __call__(self, path: str, *, name: str, delete: bool) -> str:
+    def __call__(self, path: str, *, name: str, delete: bool, both: bool) -> str:
         """Watch a folder, and return the outcome in words. This takes seconds.
 
         Args:
             path: the folder; `~` is the home folder of the account that kb runs as.
             name: the beginning of the paths of its documents; if empty, the name of the folder.
             delete: whether documents of deleted files go to the bin.
+            both: whether kb also writes to the folder.
 
         Raises:
             Invalid: kb cannot watch it.
@@ -72,7 +73,6 @@ class SubApp:
         paths: the path prefixes it answers. They are not stripped: an app has the same URLs alone and composed. An app
             with "/" gets the paths that no other app claims.
         keys: the settings that protect the app if any of them is set. An app without any is open.
-        extras: the extras of kb-local that it needs.
         settings: "module:class" of its `EnvSettings`, if they must be checked before anything starts. The check
             imports the module, so it should import little.
     """
@@ -80,7 +80,6 @@ class SubApp:
     factory: str
     paths: tuple[str, ...]
     keys: tuple[str, ...] = ()
-    extras: str = ""
     settings: str = ""
 
     def check(self, environment: Mapping[str, str]) -> None:
@@ -98,9 +97,9 @@ class SubApp:
         try:
             factory = getattr(import_module(module), function)
         except ModuleNotFoundError as error:
-            remedy = f". Install 'kb-local[{self.extras}]', or leave this app out" if self.extras else ""
             raise SettingError(
-                f"KB_APPS: the app at {self.paths[0]} needs {error.name}, which is not installed{remedy}"
+                f"KB_APPS: the app at {self.paths[0]} needs {error.name}, which is not installed."
+                " Install kb-local again, or leave this app out"
             ) from None
         app: Starlette = factory(context)
         return app

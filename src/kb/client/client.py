@@ -300,7 +300,7 @@ class EngineClient:
         return await self._call("POST", path, params=params, repeatable=False, timeout=LONG_SECONDS)
 
     async def bin(self, *, limit: int | None = None, cursor: str | None = None) -> JSON:
-        """GET /bin: a page of deleted documents that can be restored, the last deleted first."""
+        """GET /bin: a page of deleted documents that can be restored, most recently deleted first."""
         return await self._call("GET", "bin", params=_given(limit=limit, cursor=cursor))
 
     async def undo(
@@ -471,9 +471,9 @@ class EngineClient:
         """POST /maintenance: `back-up`, `verify`, `check` or `repair`, in the background."""
         return await self._call("POST", "maintenance", json={"action": action}, repeatable=False)
 
-    async def decide_about_missing_files(self, action: str) -> JSON:
+    async def decide_about_missing_files(self, action: str, folder: str = "") -> JSON:
         """POST /notes-folder: `delete` the notes of missing files, or `restore` the files."""
-        return await self._call("POST", "notes-folder", json={"action": action}, repeatable=False)
+        return await self._call("POST", "notes-folder", json={"action": action, "folder": folder}, repeatable=False)
 
     async def settings(self) -> JSON:
         """GET /settings: the engine's settings, their values and sources."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from kb.api.fields import ReembedAction
 from kb.api.maintenance_models import Reembedding
@@ -29,13 +30,19 @@ def reembed(settings: Settings, action: ReembedAction | None, on_chunks: Callabl
         NotReembedding: the action does not apply to the current state.
         StartError: the engine runs, or the model or the database cannot be used.
     """
+    with opened_reembedder(settings, on_chunks) as reembedder:
+        if action:
+            reembedder.decide(action)
+            reembedder.run()
+        return reembedder.progress()
+
+
+@contextmanager
+def opened_reembedder(settings: Settings, on_chunks: Callable[[int, int], None]) -> Iterator[Reembedder]:
+    """Open a database without its model; the arguments and errors are those of `reembed`."""
     with sole_user(lock_path(settings.data_dir)):
         complete_restore(settings)
         made, in_use = open_named_model(settings)
         space = VectorSpace.of(made.spec, settings.model_dir)
         with open_store(settings, in_use or space) as store:
-            reembedder = Reembedder(store, settings, space, ActiveModel(made), on_progress=on_chunks)
-            if action:
-                reembedder.decide(action)
-                reembedder.run()
-            return reembedder.progress()
+            yield Reembedder(store, settings, space, ActiveModel(made), on_progress=on_chunks)

@@ -154,7 +154,7 @@ CONVERSIONS: Final[Mapping[str, Callable[[Any], Any]]] = (
         iso,
     )
     | dict.fromkeys(("tags", "own_tags", "heading"), strings)
-    | dict.fromkeys(("title_given", "existed"), bool)
+    | dict.fromkeys(("title_given", "existed", "is_kept"), bool)
     | {"omitted": json.loads, "limit": parse_limit}
 )
 """The conversions of column values by the name of the field; all other values stay the same."""

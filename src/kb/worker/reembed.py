@@ -209,11 +209,23 @@ class Reembedder:
         with self._store.write() as tx:
             self._change(tx, action)
 
+    def renew(self) -> None:
+        """Compute all vectors with the wanted model, also if they are of this model, and delete the former ones.
+
+        Raises:
+            KbError: the database cannot be used.
+        """
+        with self._store.write() as tx:
+            tx.second.begin(self._wanted)
+        self.run()
+        with self._store.write() as tx:
+            tx.second.discard()
+
     def resume(self) -> None:
         """Continue work that another engine had begun."""
         with self._store.write() as tx:
             second = tx.second.get()
-            if second and second.space == tx.space:  # 'kb reindex --vectors' computed all of them
+            if second and second.space == tx.space:  # 'kb reindex --vectors' was interrupted
                 tx.second.discard()
         if self._store.is_shared or (second and second.state in AT_WORK):
             self._go_on()

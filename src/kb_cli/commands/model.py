@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from kb_cli.runtime import output
-from kb_cli.runtime.engine_parts import EXTRAS, data_settings, require
+from kb_cli.runtime.engine_parts import data_settings, require
 from kb_cli.runtime.options import argument, option
 
 
@@ -21,7 +21,7 @@ def model(
     engine with KB_MODEL_DIR=FOLDER, then run 'kb reembed'. Until then, a database keeps its model.
     """
     settings = require("kb.settings").Settings.read()
-    exporter = require("kb.embed.models.export", f"{EXTRAS},export")
+    exporter = require("kb.embed.models.export", "kb-local[export]")
     target = folder or settings.data_dir / "exported" / Path(name).name
     manifest = exporter.export(name, target.absolute()).manifest
     output.print_fields(

@@ -113,8 +113,8 @@ def _quantized(files: ModelFiles, home: Path, manifest: ModelManifest) -> ModelF
         return _cached(home, name, manifest, convert)
     except ModuleNotFoundError as error:
         raise ModelError(
-            f"KB_PRECISION: the conversion of the model to {precision} needs the package {error.name}. Install all of"
-            " 'kb-local[engine]', or set KB_PRECISION=fp32."
+            f"KB_PRECISION: the conversion of the model to {precision} needs the package {error.name}. Install"
+            " kb-local again, with its dependencies, or set KB_PRECISION=fp32."
         ) from None
 
 
@@ -193,7 +193,7 @@ def _scratch_folder(home: Path) -> Iterator[Path]:
 
 def _convert(raw: Path, folder: Path) -> None:
     """Convert the default model into the new `folder`."""
-    from kb.embed.models import minilm  # slow to import, and needed once per installation
+    from kb.embed.models import bert  # slow to import, and needed once per installation
 
-    model = minilm.build(minilm.read_safetensors(raw / WEIGHTS))
+    model = bert.build(bert.read_safetensors(raw / WEIGHTS))
     save_model(folder, model, raw / TOKENIZER, ModelManifest(sources=SOURCES))

@@ -46,7 +46,9 @@ class Transaction(ABC):
         self.folders = Folders(execute, statements("folders"))
         self.grants = Grants(execute, statements("grants"))
         self.dismissals = Dismissals(execute, statements("dismissals"))
-        self.note_files = NoteFiles(execute, statements("note_files"))
+
+    def note_files(self, folder: str) -> NoteFiles:
+        return NoteFiles(self._execute, self._statements("note_files"), folder)
 
     def counts(self, of: Caller | None = None) -> Counts:
         sql = self._statements("documents")
