@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from importlib.resources import files, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from importlib.resources import files
 
 import apsw
 import numpy as np
