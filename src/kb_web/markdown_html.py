@@ -186,8 +186,8 @@ def _has_id(line: str, anchor: str) -> bool:
 
 def _comment(token: Token, env: EnvType) -> str:
     """Return a comment if a search found it, or nothing."""
-    shown = Markup('<{0} class="faint comment">{1}</{0}>').format(token.tag, _marked(token.content, env))
-    return shown if env.get("is_hit") else ""
+    text = _marked(token.content, env)
+    return Markup('<{0} class="faint comment">{1}</{0}>').format(token.tag, text) if "<mark>" in text else ""
 
 
 def _tag(token: Token, env: EnvType) -> str:
@@ -206,7 +206,7 @@ def _callout(token: Token, env: EnvType) -> str:
     title, look = shown([token.copy(type="inline", children=token.meta["title"])], env), token.meta["look"]
     if not token.meta["fold"]:
         return Markup('<div class="callout look-{}"><p class="of">{}</p>\n').format(look, title)
-    is_open = Markup(" open") if token.meta["fold"] == "+" or env.get("is_hit") else ""
+    is_open = Markup(" open") if token.meta["fold"] == "+" or "<mark>" in _marked(token.meta["text"], env) else ""
     return Markup('<details class="callout look-{}"{}><summary>{}</summary>\n').format(look, is_open, title)
 
 

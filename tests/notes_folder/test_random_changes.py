@@ -16,7 +16,6 @@ from kb.api.errors import KbError
 from kb.ingest import vectors_at_once
 from kb.notes_folder import disk, incoming, outgoing
 from kb.notes_folder.file_text import parsed, rendered
-from kb.notes_folder.parts import base_of
 from kb.notes_folder.properties import has_other_form
 from kb.open_folder import OpenFolder
 from kb.store.rows import ChunkPosition, Content, NewChunk
@@ -364,8 +363,8 @@ class World:
         files = self.kept.files()
         notes = self.kept.notes()
         with self.kept.store.read() as tx:
-            rows = {row.document_id: row for row in tx.note_files.all()}
-            bases = {document_id: base_of(tx, row) for document_id, row in rows.items()}
+            rows = {row.document_id: row for row in self.kept.parts.files(tx).all()}
+            bases = {document_id: self.kept.parts.base(tx, row) for document_id, row in rows.items()}
         assert rows.keys() == notes.keys()
         named = {normalize("NFC", path): content for path, content in files.items()}
         assert sorted(row.path for row in rows.values()) == sorted(p for p in named if " (conflict " not in p)

@@ -29,18 +29,20 @@ MOST_STEPS = 12
 class KeptFolder:
     """A store, and a notes folder that `settle` brings to rest."""
 
-    def __init__(self, store, embedder, root: Path, data: Path, most_characters: int = 100_000, *, with_ids=False):
+    def __init__(
+        self, store, embedder, root: Path, data: Path, most_characters: int = 100_000, *, with_ids=False, **rules
+    ):
         self.store, self.embedder, self.root = store, embedder, root
         self.originals = Originals(FolderBlobs(data), keep=True)
         self.vectors = NoteVectors(embedder, ThreadPoolExecutor(1))
-        self.parts = FolderParts(root, store, self.originals, self.vectors, most_characters, with_ids=with_ids)
+        self.parts = FolderParts(root, store, self.originals, self.vectors, most_characters, with_ids=with_ids, **rules)
         self.folder = self.start()
 
     def start(self) -> NotesFolder:
         """Return the folder of an engine that starts."""
         if hasattr(self, "folder"):
             self.folder.release()
-        self.folder = NotesFolder(self.parts, {})
+        self.folder = NotesFolder(self.parts)
         return self.folder
 
     def settle(self):
@@ -53,8 +55,8 @@ class KeptFolder:
 
     def waiting(self):
         with self.store.read() as tx:
-            unwritten = [document_id for document_id, _ in tx.note_files.unwritten()]
-            return {*unwritten, *tx.note_files.gone()} - self.folder._outgoing.failed.keys()
+            unwritten = [document_id for document_id, _ in self.parts.files(tx).unwritten()]
+            return {*unwritten, *self.parts.files(tx).gone()} - self.folder._outgoing.failed.keys()
 
     def add(self, text, source_path=None, title=None, tags=()):
         note = NoteRequest(text=text, source_path=source_path, title=title, tags=list(tags))
@@ -105,7 +107,7 @@ class KeptFolder:
 
     def file(self, document_id) -> Path:
         with self.store.read() as tx:
-            [row] = [row for row in tx.note_files.all() if row.document_id == document_id]
+            [row] = [row for row in self.parts.files(tx).all() if row.document_id == document_id]
         return self.parts.place(row.path).absolute
 
     def write(self, path, text):

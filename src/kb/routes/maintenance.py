@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from kb.api.errors import Invalid, NoNotesFolder
+from kb.api.errors import Invalid
 from kb.api.folder_models import NotesFolderRequest, NotesFolderStatus
 from kb.api.maintenance_models import ModelList, Reembedding, ReembedRequest
 from kb.api.overview_models import Maintenance, MaintenanceRequest
@@ -76,6 +76,4 @@ def decide_about_missing_files(notes_folder_request: NotesFolderRequest, service
 
     kb asks if many files are missing at once. `GET /status` returns the state of the folder.
     """
-    if services.notes_folder is None:
-        raise NoNotesFolder
-    return services.notes_folder.act(notes_folder_request.action)
+    return services.kept_folders.act(notes_folder_request.action, notes_folder_request.folder)

@@ -16,6 +16,7 @@ from kb.routes.dependencies import WRITE, AuthorDep, Id, ServicesDep, hashes_in
 from kb.routes.documents import to_models, with_chunks
 from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
+from kb.store.rows import OPTIONAL_FIELDS
 
 router = APIRouter(route_class=ThreadRoute, tags=["notes"])
 
@@ -56,6 +57,7 @@ def patch_note(
     change = NoteChange(
         edit=Edit(update.text, update.old, update.new, update.append, update.prepend),
         title=update.title,
+        optional={name: value for name, value in update if name in OPTIONAL_FIELDS and value is not None},
         tags_add=update.tags_add,
         tags_remove=update.tags_remove,
         if_match=None if if_match is None else hashes_in(request),

@@ -12,7 +12,7 @@ from kb_cli.commands.reembed import awaited, reembed, reembed_here, report
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.config import load_config
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.engine_parts import EXTRAS, data_settings, require
+from kb_cli.runtime.engine_parts import data_settings, require
 from kb_cli.runtime.options import Json, argument, option
 
 MINUTE, HOUR = 60, 3600
@@ -145,7 +145,7 @@ def pack(name: str, target: Path | None) -> int:
 def export(name: str, folder: Path | None) -> int:
     """Convert a model with torch, and compare it with the original."""
     settings = require("kb.settings").Settings.read()
-    exporter = require("kb.embed.models.export", f"{EXTRAS},export")
+    exporter = require("kb.embed.models.export", "kb-local[export]")
     target = folder or settings.data_dir / "exported" / Path(name).name
     manifest = exporter.export(name, target.absolute()).manifest
     output.print_fields(

@@ -113,8 +113,8 @@ def _quantized(files: ModelFiles, home: Path, manifest: ModelManifest) -> ModelF
         return _cached(home, name, manifest, convert)
     except ModuleNotFoundError as error:
         raise ModelError(
-            f"KB_PRECISION: the conversion of the model to {precision} needs the package {error.name}. Install all of"
-            " 'kb-local[engine]', or set KB_PRECISION=fp32."
+            f"KB_PRECISION: the conversion of the model to {precision} needs the package {error.name}. Install"
+            " kb-local again, with its dependencies, or set KB_PRECISION=fp32."
         ) from None
 
 
