@@ -1,6 +1,10 @@
-"""Operations, the steps of an undo, and duplicates in words for people."""
+"""Optional fields, operations, the steps of an undo, and duplicates in words for people."""
 
+from collections.abc import Mapping
 from typing import Any, Final
+
+OPTIONAL_FIELDS: Final = {"source": "from"}
+"""The words that every client puts before the value of an optional field of a note."""
 
 ACTIONS: Final = {
     "delete": "goes to the bin",
@@ -8,6 +12,11 @@ ACTIONS: Final = {
     "revert": "becomes version {version} again",
     "retag": "gets the tags of version {version}",
 }
+
+
+def optional_facts(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return the optional fields that a document has, each by the words before its value."""
+    return {words: document[name] for name, words in OPTIONAL_FIELDS.items() if document.get(name)}
 
 
 def describe_step(step: dict[str, Any]) -> str:

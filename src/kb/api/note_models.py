@@ -4,11 +4,12 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from kb.api.fields import THREAD, DocumentId, NoteText, Reply, Request, Source, SourcePath, Tag, Tags, Title
+from kb.api.fields import THREAD, DocumentId, NoteText, Reply, Request, SourcePath, Tag, Tags, Title
+from kb.api.note_fields import OptionalFieldsRequest
 
 
-class NoteRequest(Request):
-    """A new note."""
+class NoteContent(Request):
+    """The text of a new note, its title and its place."""
 
     text: NoteText
     title: Title | None = None
@@ -17,7 +18,11 @@ class NoteRequest(Request):
     thread: Annotated[
         Tag | None, Field(description="The note's thread: related notes help to find it. Becomes the tag `thread:…`.")
     ] = None
-    source: Annotated[Source | None, Field(description="The origin of the note: a URL, a book, a person.")] = None
+
+
+class NoteRequest(OptionalFieldsRequest, NoteContent):  # the fields of the last base come first
+    """A new note."""
+
     replaces: Annotated[DocumentId | None, Field(description="The id of the note that this note supersedes.")] = None
     if_new: Annotated[
         bool,

@@ -8,6 +8,7 @@ from kb.api.errors import NotFound
 from kb.api.omissions import phrase
 from kb.api.web_address import is_page, page_address
 from kb.client.client import EngineClient
+from kb.wording import optional_facts
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import UsageError
@@ -111,7 +112,7 @@ def print_document(document: dict[str, Any]) -> None:
             "source path": document["source_path"],
             "tags": output.format_tags(document),
             "date": output.format_date(document.get("date")),
-            "from": document.get("source"),
+            **optional_facts(document),
             "replaces": document.get("replaces"),
             "replaced by": document.get("replaced_by"),
             "created": output.format_time(document["created_at"]),

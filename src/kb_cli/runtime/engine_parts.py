@@ -2,22 +2,17 @@
 
 import os
 from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
 from kb_cli.runtime.exit_codes import LocalError
 
-EXTRAS: Final = "engine,gateway,web,cpu"
-"""The extras for all parts of `kb serve`."""
 
-
-def require(module: str, extras: str = EXTRAS) -> Any:  # noqa: ANN401 - a module
-    """Return a module of the engine; `extras` are its dependencies."""
+def require(module: str, package: str = "kb-local") -> Any:  # noqa: ANN401 - a module
+    """Return a module of the engine; `package` brings its dependencies."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        raise LocalError(
-            f"The Python module {error.name} is not installed. This command needs 'kb-local[{extras}]'."
-        ) from None
+        raise LocalError(f"The Python module {error.name} is not installed. This command needs '{package}'.") from None
 
 
 def data_settings() -> Any:  # noqa: ANN401 - the engine's

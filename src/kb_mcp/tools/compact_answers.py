@@ -5,6 +5,7 @@ from typing import Final
 
 from kb.api.fields import NOTE
 from kb.client.client import JSON
+from kb.wording import OPTIONAL_FIELDS
 
 MARKS: Final = "#*_-> \t\n"
 """Markdown characters that can precede the words of a first line."""
@@ -41,7 +42,7 @@ def document_date(document: JSON) -> str:
 
 
 def origin(record: JSON) -> JSON:
-    return given(source=record.get("source"), replaced_by=record.get("replaced_by"))
+    return given(**{name: record.get(name) for name in (*OPTIONAL_FIELDS, "replaced_by")})
 
 
 def author_label(record: JSON) -> str:

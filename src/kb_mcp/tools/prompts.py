@@ -122,7 +122,7 @@ async def _complete_path(engine: EngineClient, typed: str) -> list[str]:
 
 
 async def _complete_id(engine: EngineClient, typed: str) -> list[str]:
-    """Return the ids that begin with the typed digits, the last changed documents first."""
+    """Return the ids that begin with the typed digits, most recently changed first."""
     beginning = {"id_prefix": typed} if typed else {}
     documents = (await engine.documents(sort="recent", limit=MAX_COMPLETIONS, **beginning))["documents"]
     return [str(document["id"]) for document in documents]

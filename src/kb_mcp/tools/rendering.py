@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from kb.api.fields import NOTE
 from kb.api.omissions import phrase
+from kb.wording import optional_facts
 from kb_mcp.tools import compact_answers
 from kb_mcp.tools.invisible_characters import shown
 
@@ -415,12 +416,12 @@ def tags_text(document: JSON) -> str:
 
 
 def origin(document: JSON) -> list[str]:
-    """Return the replacement of a document, the note it replaces, its source and its author."""
+    """Return the replacement of a document, the note it replaces, its optional fields and its author."""
     replaced_by = [f"replaced by {document['replaced_by']}"] if "replaced_by" in document else []
     replaces = [f"replaces {document['replaces']}"] if "replaces" in document else []
-    source = [f"from {quoted(document['source'], 80)}"] if "source" in document else []
+    facts = [f"{words} {quoted(value, 80)}" for words, value in optional_facts(document).items()]
     by = [f"by {quoted(document['by'], 60)}"] if "by" in document else []
-    return [*replaced_by, *replaces, *source, *by]
+    return [*replaced_by, *replaces, *facts, *by]
 
 
 def omitted_text(record: JSON) -> str:

@@ -187,7 +187,7 @@ class AnswerLimiter:
         return {"notice": NOTICE, "documents": shown, "next_cursor": reply["next_cursor"]}
 
     def bin_list(self, reply: JSON) -> JSON:
-        """Return deleted documents, the last deleted first."""
+        """Return deleted documents, most recently deleted first."""
         data = self.document_list(reply)
         shown = len(data["documents"])
         if shown < len(reply["documents"]):
