@@ -271,6 +271,7 @@ class DocumentTools:
         date: Annotated[str, Field(description="When it happened: yesterday.")] = "",
         thread: Annotated[str, Field(description="Groups notes on one topic: trip-oslo.")] = "",
         source: Annotated[str, Field(description="Who or what says so: Ada.")] = "",
+        valid_until: Annotated[str, Field(description="The last day on which it is true.")] = "",
         replaces: Annotated[int, Field(ge=0, description="The note that this one supersedes."), WHOLE] = 0,
         if_new: Annotated[bool, Field(description="Store nothing if a note already says this.")] = False,
     ) -> ToolResult:
@@ -287,6 +288,7 @@ class DocumentTools:
             title=title or None,
             tags=tags,
             source_path=source_path or None,
+            valid_until=day(valid_until, "valid_until"),
             **compact_answers.given(thread=thread, source=source, replaces=replaces or None, if_new=if_new or None),
         )
         if accepted["document_id"] is None and accepted["stored"]:  # a note with pictures, which become a file
@@ -304,6 +306,8 @@ class DocumentTools:
         append: Annotated[str, Field(description="Lines to add at the end.")] = "",
         prepend: Annotated[str, Field(description="Lines to add at the start.")] = "",
         title: Annotated[str, Field(description="A new title.")] = "",
+        date: Annotated[str, Field(description="When the new text was said.")] = "",
+        valid_until: Annotated[str, Field(description="The last day on which it is true.")] = "",
         tags_add: Annotated[Tags, Field(description="Tags to add.")] = [],  # noqa: B006 - pydantic copies it
         tags_remove: Annotated[Tags, Field(description="Tags to remove.")] = [],  # noqa: B006 - pydantic copies it
         if_match: Annotated[str, Field(description="The version that you read.")] = "",
@@ -318,11 +322,12 @@ class DocumentTools:
         """
         if new and not old:
             raise Invalid("new: give old, the text that new replaces; or give text to replace the whole note.")
-        if text and document_id:
+        if text and document_id and not date:
             text = await self._with_own_date(document_id, text)
         change = compact_answers.given(text=text, old=old, append=append, prepend=prepend, title=title)
         change |= {"new": new} if old else {}
         change |= {"once": True} if (append or prepend or old) and not if_match else {}
+        change |= compact_answers.given(date=day(date, "date"), valid_until=day(valid_until, "valid_until"))
         tag_changes = compact_answers.given(tags_add=tags_add, tags_remove=tags_remove)
         if bool(document_id) == bool(document_ids):
             raise Invalid("document_id, document_ids: give exactly one of them.")
