@@ -17,6 +17,7 @@ from kb.api.date_parsing import day, moment
 from kb.api.errors import Changed, Invalid, KbError, NotFound, Unauthorized
 from kb.api.limits import DEFAULT_TOP, MAX_ID, MAX_PAGE, MAX_TOP
 from kb.api.search_wording import PROBABLY_NOT, has_no_word, written
+from kb.client.brief import Brief
 from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
@@ -183,10 +184,11 @@ class DocumentTools:
         updated_after: UpdatedAfter = "",
         sort: Annotated[
             Literal["changed", "date", "oldest", "id"],
-            Field(description="The order; newest first, except oldest and id."),
+            Field(description="The order."),
         ] = "changed",
         text: Annotated[int, Field(ge=0, le=2000, description="Characters of each to show."), WHOLE] = 0,
         deleted: Annotated[bool, Field(description="List the bin instead.")] = False,
+        brief: Annotated[str, Field(description="Instead, brief me on this project.")] = "",
         limit: Annotated[int, Field(ge=1, le=200, description="How many, up to 200."), WHOLE] = 50,
         cursor: Cursor = "",
     ) -> ToolResult:
@@ -195,6 +197,9 @@ class DocumentTools:
         Use it for everything on a topic, or for the newest documents; to answer a question, use kb_search. To read a
         thread in order, pass its tag, sort=id and text.
         """
+        if brief:
+            said = await Brief(self._engine, rendering.one_line).text(brief)
+            return tool_result({"notice": NOTICE, "brief": said}, said)
         request: dict[str, Any] = compact_answers.given(
             tag=tags,
             tag_any=tag_any,
@@ -387,7 +392,7 @@ class DocumentTools:
         around: Annotated[int, Field(ge=-1, description="How many neighbours to include."), WHOLE] = -1,
         document_ids: Annotated[list[int], Field(fail_fast=True, description="Read several documents.")] = [],  # noqa: B006 - pydantic copies it
         outline: Annotated[bool, Field(description="List only the headings.")] = False,
-        max_tokens: Annotated[int, Field(ge=0, description="The most tokens to answer with."), WHOLE] = 0,
+        max_tokens: Annotated[int, Field(ge=0, description="At most so many tokens."), WHOLE] = 0,
     ) -> ToolResult:
         """Read a document, whole or at one place.
 

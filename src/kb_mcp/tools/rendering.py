@@ -377,9 +377,13 @@ def trimmed(text: str) -> str:
     return visible(text).lstrip("\n").rstrip()
 
 
+def one_line(text: str) -> str:
+    return " ".join(UNPRINTABLE.sub(" ", shown(text)).split())
+
+
 def quoted(name: str, most: int = MAX_QUOTE) -> str:
     """Return a name in quotes, in one short line that cannot imitate its surroundings."""
-    line = " ".join(UNPRINTABLE.sub(" ", shown(name)).translate(DELIMITERS).split())
+    line = one_line(name).translate(DELIMITERS)
     return f'"{line if len(line) <= most else f"{line[:most]}{CUT}"}"'
 
 
