@@ -130,7 +130,7 @@ async def recall(agent: Client[Any], engine: EngineClient) -> tuple[Tally, list[
 
 
 async def short_answers(agent: Client[Any]) -> list[bool]:
-    """Judge the median tokens of short answers, where many results are equal, and of ten results."""
+    """Judge the median tokens of short answers about a conversation, where many are equal, and of ten results."""
     turns, verdicts = collection("locomo_turns"), list[bool]()
     queries = [query for query in turns.queries.values() if query["scope"] == SCOPE]
     for more, limit in (({}, 200), ({"top": 10}, 500)):

@@ -12,6 +12,7 @@ from prometheus_client import Info
 from prometheus_client.registry import Collector
 
 from kb import __version__, clock
+from kb.access.grants import Grants
 from kb.access.keyring import FILE, Keyring, take_in
 from kb.api.errors import FilesUnavailable, ModelError, SettingError
 from kb.api.limits import MAX_TAGS
@@ -201,6 +202,8 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
     core = open_core(settings, instruments, stack, works=settings.workers > 0, read_url=settings.database_read_url)
     store, embedder, originals, worker = core.store, core.embedder, core.originals, core.worker
     open_keyring(keyring, core, settings, stack)
+    grants = Grants(store, keyring)
+    stack.callback(grants.flush)
     record = BackupRecord()
     maintenance = stack.enter_context(MaintenanceTasks(settings, record))
     start_parts(core, live, maintenance, record, stack)
@@ -239,6 +242,7 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
         stop=core.stop,
         queue=queue,
         keyring=keyring,
+        grants=grants,
         pages=pictures,
         reembedder=reembedder,
         picture_queue=queues["pictures"],
@@ -333,6 +337,7 @@ def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder,
     named, in_use = open_named_model(settings, instruments.embedded)
     space = VectorSpace.of(named.spec, settings.model_dir)
     if in_use is None or in_use == space:
+        space = replace(space, folder=space.folder or (in_use.folder if in_use else None))
         return named, space, space
     try:
         model = open_model_for(in_use, settings, instruments.embedded)

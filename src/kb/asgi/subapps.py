@@ -54,12 +54,14 @@ class AppContext:
         engine: the engine's app, if it is in this process.
         apps: the started apps of this process; more may be added while it serves.
         watch_folder: watches folders, if the process can.
+        url: the address at which the process listens, if it is known.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     engine: ASGIApp | None = None
     apps: Sequence[Starlette] = ()
     watch_folder: WatchFolder | None = None
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,7 @@ def compose(
     engine_name: str,
     environment: Mapping[str, str],
     watch_folder: WatchFolder | None = None,
+    url: str | None = None,
 ) -> Starlette:
     """Return one app that serves the chosen apps, which read their settings from `environment`.
 
@@ -190,7 +193,7 @@ def compose(
                 running.append(RunningApp(chosen[engine_name]))
                 running[0].decide(engine)
             running.extend(late)
-            context = AppContext(environment, engine, apps, watch_folder)
+            context = AppContext(environment, engine, apps, watch_folder, url)
             keeping = asyncio.create_task(_keep(late, context, apps, started, stopping))
             try:
                 if engine or await started:

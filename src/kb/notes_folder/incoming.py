@@ -25,12 +25,12 @@ from kb.folders.disk_view import DiskView
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.draft import first_line
 from kb.markdown.front_matter import front_matter
+from kb.markdown.merge import merged
 from kb.notes_folder import disk
 from kb.notes_folder.claims import LIKE, Claims, Sighting, likeness, nearness
 from kb.notes_folder.disk import FoundFile
 from kb.notes_folder.file_text import Claim, FileContent, claim, fields_beside, parsed, rendered
 from kb.notes_folder.lost_notes import LostNotes
-from kb.notes_folder.merge import merged
 from kb.notes_folder.parts import FILE, FolderParts, note_of, text_of, version_of
 from kb.notes_folder.paths import free_path, is_name_of, path_from
 from kb.store.protocol import Transaction

@@ -9,6 +9,7 @@ from uuid import uuid4
 from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from kb.access.grants import Grants
 from kb.access.keyring import Keyring
 from kb.access.restricted_store import restricted
 from kb.api.errors import Forbidden, Unauthorized, Unavailable
@@ -90,6 +91,7 @@ class Services:
     stop: StopSignal
     queue: Admission
     keyring: Keyring
+    grants: Grants
     pages: PagePictures
     reembedder: Reembedder
     picture_queue: Admission

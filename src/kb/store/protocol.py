@@ -30,6 +30,7 @@ from kb.store.rows import (
     Document,
     Extent,
     Filter,
+    Grant,
     HistoryCounts,
     Hit,
     Job,
@@ -514,6 +515,25 @@ class Dismissals(Protocol):
         """Add or remove pairs."""
 
 
+class Grants(Protocol):
+    """The grants of access to programs."""
+
+    def all(self) -> list[Grant]:
+        """Return all grants, the oldest first."""
+
+    def add(self, grant: Grant) -> None: ...
+    def exchange(self, grant: Grant, before: str) -> bool:
+        """Write new tokens of a grant if its next digest is still `before`; return whether it was."""
+
+    def used(self, grant_id: str, at: str) -> None: ...
+    def remove(self, grant_id: str) -> None: ...
+    def remove_of(self, key_name: str) -> None:
+        """Remove the grants of a key."""
+
+    def expire(self, now: str) -> None:
+        """Remove grants that nobody can use any more."""
+
+
 class NoteFiles(Protocol):
     """A folder that the engine keeps, and the files in it."""
 
@@ -583,6 +603,8 @@ class Transaction(Protocol):
     def note_files(self, folder: str) -> NoteFiles:
         """Return the files of a folder that the engine keeps, whose paths begin so; empty for the notes folder."""
 
+    @property
+    def grants(self) -> Grants: ...
     @property
     def second(self) -> SecondVectors: ...
     @property

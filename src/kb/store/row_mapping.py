@@ -24,6 +24,7 @@ from kb.store.rows import (
     ChunkPlace,
     ChunkPosition,
     Document,
+    Grant,
     Hit,
     Job,
     NamedKey,
@@ -174,6 +175,7 @@ map_version = mapper(
 )
 map_binned = mapper(Binned, document=map_document, author=Mapper(("deleted_by", "deleted_with", "deleted_why"), Author))
 map_key = mapper(NamedKey, right="may")
+map_grant = mapper(Grant)
 
 
 def field_values(row: DataclassInstance) -> dict[str, Any]:

@@ -669,6 +669,38 @@ class NamedKey:
         return (hmac.compare_digest(digest, self.digest) or is_former) and not self.is_expired
 
 
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Access that a person granted to a program with a key; only digests of the program's code and tokens are kept.
+
+    All codes and refresh tokens of a grant begin with the same secret, whose digest is `family`. The one of them that
+    can still be exchanged has the digest `next_digest`, until `until`: a code while `access_digest` is None, and a
+    refresh token afterwards. `scopes` are separated by spaces.
+    """
+
+    id: str
+    family: str
+    key_name: str
+    key_digest: str
+    client_id: str
+    client_name: str
+    scopes: str
+    resource: str
+    redirect_uri: str
+    challenge: str
+    created_at: str
+    next_digest: str
+    until: str
+    used_at: str | None = None
+    access_digest: str | None = None
+    access_scopes: str | None = None
+    access_until: str | None = None
+
+    @property
+    def is_code(self) -> bool:
+        return self.access_digest is None
+
+
 def now_iso() -> str:
     """Return kb's own time in the form of an answer."""
     return shown(clock.own_time())
