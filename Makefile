@@ -202,7 +202,7 @@ test-schema: .venv/dev.stamp
 
 # The official MCP conformance suite, and MCP clients of other makers, from npm. Node.js comes from PyPI.
 conformance: .venv/dev.stamp .venv-clients/stamp
-	$(BIN)/pytest -s tests/clients/test_conformance.py
+	$(BIN)/pytest -s tests/clients/test_conformance.py tests/clients/test_oauth.py
 
 clients: .venv/dev.stamp .venv-clients/stamp
 	$(BIN)/pytest -v tests/clients/test_clients.py tests/clients/test_plugin.py tests/clients/test_bundle.py

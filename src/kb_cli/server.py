@@ -67,7 +67,10 @@ APPS = {
     ),
     "mcp": SubApp(
         "kb_mcp.app:create_app",
-        paths=("/mcp", "/collections/mcp", "/chatgpt", "/upload", "/healthz", "/readyz"),
+        paths=(
+            *("/mcp", "/collections/mcp", "/chatgpt", "/upload", "/healthz", "/readyz"),
+            *("/.well-known", "/authorize", "/token", "/register", "/revoke"),
+        ),
         keys=("mcp_api_key", "mcp_api_key_file"),
         settings="kb_mcp.settings:GatewaySettings",
     ),
@@ -129,7 +132,7 @@ def run(**flags: object) -> None:
         if is_open:
             logger.info("no API key is set: %s", banner.OPEN)
         announce = partial(announced, folder if ENGINE in chosen else None, url, on_ready, environment)
-        app = compose(chosen, ENGINE, environment, partial(watch_folder, url, environment))
+        app = compose(chosen, ENGINE, environment, partial(watch_folder, url, environment), url)
         run_until_stopped(serve(listener, app, announce))
 
 

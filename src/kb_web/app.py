@@ -28,7 +28,7 @@ from kb_web.forms import BYTES_OF_CHARACTER
 
 SMALL_BODY: Final = 1 << 20
 SIGN_IN_BODY: Final = 64 << 10
-"""Maximum size in bytes of a form from a visitor without a session."""
+"""Maximum size in bytes of a form from a visitor without a session, unless it brings back what a form had."""
 
 ENCODED_BODY: Final = 256 << 10
 """Maximum size of a form that is not multipart: decoding it blocks the event loop."""
@@ -80,7 +80,7 @@ def pages_app(settings: Settings, engine: ASGIApp, watch_folder: WatchFolder | N
         ],
     )
     stopping = asyncio.Event()
-    app.state.visits = Sessions(engine)
+    app.state.visits = Sessions(engine, settings.data_dir)
     app.state.settings = settings
     app.state.watch_folder = watch_folder
     app.state.registry = registry
@@ -103,7 +103,7 @@ def guard(settings: Settings) -> Middleware:
 def most_bytes(settings: Settings, path: str, is_form: bool) -> int:
     if path in ("/add", "/attach") and is_form:
         return settings.max_upload_mb << 20
-    if path in ("/sign-in", "/sign-out"):
+    if path == "/sign-out" or (path == "/sign-in" and not is_form):
         return SIGN_IN_BODY
     return SMALL_BODY + BYTES_OF_CHARACTER * settings.max_note_chars if is_form else ENCODED_BODY
 

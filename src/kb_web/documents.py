@@ -27,7 +27,7 @@ from kb_web.markdown_links import PICTURES
 from kb_web.marking import matched
 from kb_web.notices import one_operation, place_in
 from kb_web.pages import count, kind, language_asked, later_page, redirect, render
-from kb_web.rows import document_row, place
+from kb_web.rows import document_row, folders_above, place
 from kb_web.sessions import Visit
 from kb_web.surroundings import surroundings
 
@@ -160,12 +160,14 @@ async def document(request: Request, visit: Visit) -> Response:
     about = await surroundings(visit, shown, links)
     about = replace(about, may_write=visit.right != "read")
     file, vault_link = await local_file(visit, shown)
+    row = document_row(shown)
     return render(
         request,
         "document.html",
-        document=document_row(shown),
+        document=row,
+        folders=folders_above(row["path"]),
         tags=shown["tags"],
-        text=await asyncio.to_thread(body, shown["doc_type"], chunks, hit, words, about),
+        body=await asyncio.to_thread(body, shown["doc_type"], chunks, hit, words, about, is_framed=count > 1),
         outline=outline(await _every(visit, document_id, chunks, count)),
         found=_hit_rows(shown["doc_type"], hits),
         hit=hit,
@@ -182,6 +184,7 @@ async def document(request: Request, visit: Visit) -> Response:
         parts=await parts(visit, shown),
         whole=await whole(visit, shown),
         page=await picture(visit, shown, hit, number_in(request.query_params.get("page"))),
+        is_about="about" in request.query_params,
         is_note=shown["doc_type"] == "note",
         is_picture=media_type_of(shown) is not None,
         file_path=file,
@@ -401,7 +404,7 @@ async def change_tags(request: Request, visit: Visit) -> Response:
     removed = [str(tag) for tag in form.getlist("remove")]
     if added or removed:
         await visit.engine.change_tags(document_id, add=added, remove=removed)
-    return redirect(visit, f"d/{document_id}")
+    return redirect(visit, f"d/{document_id}?about=1")
 
 
 async def delete(request: Request, visit: Visit) -> Response:

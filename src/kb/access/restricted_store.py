@@ -31,6 +31,7 @@ from kb.store.protocol import (
     Audit,
     Documents,
     Folders,
+    Grants,
     History,
     Index,
     Jobs,
@@ -152,6 +153,11 @@ class CallerTransaction:
     def audit(self) -> Audit:
         """The audit log; the routes restrict it to admin keys."""
         return self.inner.audit
+
+    @property
+    def grants(self) -> Grants:
+        """The grants of access to programs; the routes restrict them to admin keys."""
+        return self.inner.grants
 
     @property
     def limit(self) -> Limit | None:

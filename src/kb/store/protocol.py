@@ -30,6 +30,7 @@ from kb.store.rows import (
     Document,
     Extent,
     Filter,
+    Grant,
     HistoryCounts,
     Hit,
     Job,
@@ -497,7 +498,7 @@ class Folders(Protocol):
     def put(self, folder: SyncedFolder) -> None:
         """Record a folder. Its `watch` stays, unless another machine takes the folder over."""
 
-    def set_watch(self, prefix: str, watch: str | None) -> None: ...
+    def set_watch(self, prefix: str, watch: str | None, *, is_kept: bool = False) -> None: ...
     def remove(self, prefix: str) -> None: ...
     def left_out(self) -> list[str]:
         """Return the paths of the files that kb leaves out."""
@@ -514,8 +515,27 @@ class Dismissals(Protocol):
         """Add or remove pairs."""
 
 
+class Grants(Protocol):
+    """The grants of access to programs."""
+
+    def all(self) -> list[Grant]:
+        """Return all grants, the oldest first."""
+
+    def add(self, grant: Grant) -> None: ...
+    def exchange(self, grant: Grant, before: str) -> bool:
+        """Write new tokens of a grant if its next digest is still `before`; return whether it was."""
+
+    def used(self, grant_id: str, at: str) -> None: ...
+    def remove(self, grant_id: str) -> None: ...
+    def remove_of(self, key_name: str) -> None:
+        """Remove the grants of a key."""
+
+    def expire(self, now: str) -> None:
+        """Remove grants that nobody can use any more."""
+
+
 class NoteFiles(Protocol):
-    """The notes folder and the files of the notes in it."""
+    """A folder that the engine keeps, and the files in it."""
 
     def take(self, holder: str, seconds: float) -> bool:
         """Become or stay the engine that holds the folder; False if another one held it in the last `seconds`.
@@ -529,6 +549,9 @@ class NoteFiles(Protocol):
     def folder(self) -> NotesFolderState: ...
     def set_folder(self, state: NotesFolderState) -> None:
         """Write the state of the folder; an engine must hold it."""
+
+    def forget(self) -> None:
+        """Forget the folder and its files."""
 
     def all(self) -> list[NoteFile]:
         """Return the files of notes."""
@@ -557,7 +580,7 @@ class NoteFiles(Protocol):
         """Return the notes whose version is not the version of their file, with their versions, by ascending id."""
 
     def gone(self) -> list[int]:
-        """Return the notes that no longer exist, but still have a file."""
+        """Return the notes that no longer exist, or belong to another folder now, but still have a file."""
 
 
 class Transaction(Protocol):
@@ -577,8 +600,11 @@ class Transaction(Protocol):
     def folders(self) -> Folders: ...
     @property
     def dismissals(self) -> Dismissals: ...
+    def note_files(self, folder: str) -> NoteFiles:
+        """Return the files of a folder that the engine keeps, whose paths begin so; empty for the notes folder."""
+
     @property
-    def note_files(self) -> NoteFiles: ...
+    def grants(self) -> Grants: ...
     @property
     def second(self) -> SecondVectors: ...
     @property
@@ -675,6 +701,9 @@ class Store(Protocol):
 
         The calls come from any thread. If a connection breaks, the end of a job may go unreported.
         """
+
+    def renew_words(self, documents: int) -> bool:
+        """Index again the words of some documents of an older kb; return whether there may be more."""
 
     def reclaim(self) -> bool:
         """Free a little unused space; return whether more can be freed.

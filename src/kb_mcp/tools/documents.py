@@ -27,7 +27,7 @@ from kb_mcp.tools.path_hints import check_path
 from kb_mcp.tools.reading import check_number, in_thread, read_several
 from kb_mcp.tools.reading import outline as make_outline
 from kb_mcp.tools.rendering import NOTICE, pending_text, quoted, without_tags
-from kb_mcp.tools.shortened_results import WHOLE_RESULTS, briefly, other_languages_text, without_weaker
+from kb_mcp.tools.shortened_results import best, other_languages_text
 from kb_mcp.tools.token_budget import (
     STEP,
     AnswerLimiter,
@@ -71,18 +71,18 @@ WHOLE = BeforeValidator(_check_integer)
 
 Tag = Annotated[fields.Tag, WithJsonSchema({"type": "string"})]
 Tags = Annotated[list[Tag], Field(fail_fast=True)]
-DocumentId = Annotated[int, Field(ge=1, description="From search: 131."), WHOLE]
-AllTags = Annotated[list[str], Field(fail_fast=True, description="With all.")]
-AnyTags = Annotated[list[str], Field(fail_fast=True, description="With any.")]
-NoTags = Annotated[list[str], Field(fail_fast=True, description="With none.")]
-TagExact = Annotated[bool, Field(description="No tags below.")]
-DocType = Annotated[str, Field(description="Such as note or pdf.")]
-SourcePrefix = Annotated[str, Field(description="Start of path: /docs/.")]
-Name = Annotated[str, Field(description="File name: memo*.")]
-After = Annotated[str, Field(description="Document date from: 2026, monday.")]
-Before = Annotated[str, Field(description="Document date before.")]
-UpdatedAfter = Annotated[str, Field(description="Changed since: 2 hours ago.")]
-Cursor = Annotated[str, Field(description="next_cursor.")]
+DocumentId = Annotated[int, Field(ge=1, description="Its id, from a search."), WHOLE]
+AllTags = Annotated[list[str], Field(fail_fast=True, description="It has all of these.")]
+AnyTags = Annotated[list[str], Field(fail_fast=True, description="It has at least one of these.")]
+NoTags = Annotated[list[str], Field(fail_fast=True, description="It has none of these.")]
+TagExact = Annotated[bool, Field(description="Exclude subtags.")]
+DocType = Annotated[str, Field(description="A type, such as pdf.")]
+SourcePrefix = Annotated[str, Field(description="Its path begins so: /docs/.")]
+Name = Annotated[str, Field(description="Only files with this name: memo*.")]
+After = Annotated[str, Field(description="Dated on or after: 2026-11, monday.")]
+Before = Annotated[str, Field(description="Dated before this.")]
+UpdatedAfter = Annotated[str, Field(description="Changed since then: 2 hours ago.")]
+Cursor = Annotated[str, Field(description="The next_cursor of the last page.")]
 
 
 class DocumentTools:
@@ -92,35 +92,37 @@ class DocumentTools:
 
     async def kb_search(
         self,
-        query: Annotated[str, Field(description="Question or words; tag:x path:x -word.")],
+        query: Annotated[
+            str, Field(description="A question or words; tag:x, path:x, before:2026 and -word narrow it.")
+        ],
         top: Annotated[
-            int, Field(ge=0, le=MAX_TOP, description=f"Up to {MAX_TOP}; default: only the best."), WHOLE
+            int,
+            Field(ge=0, le=MAX_TOP, description=f"How many results, up to {MAX_TOP}; by default the best few."),
+            WHOLE,
         ] = 0,
         tags: AllTags = [],  # noqa: B006 - pydantic copies it
         tag_any: AnyTags = [],  # noqa: B006 - pydantic copies it
         tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
         tag_exact: TagExact = False,
         doc_type: DocType = "",
-        lang: Annotated[str, Field(description="Such as en.")] = "",
+        lang: Annotated[str, Field(description="Only this language: en.")] = "",
         source_prefix: SourcePrefix = "",
         name: Name = "",
-        document_id: Annotated[int, Field(ge=0, description="Only in this document."), WHOLE] = 0,
+        document_id: Annotated[int, Field(ge=0, description="Search only in this document."), WHOLE] = 0,
         after: After = "",
         before: Before = "",
         updated_after: UpdatedAfter = "",
-        sort: Annotated[Literal["relevance", "recent"], Field(description="Order.")] = "relevance",
+        sort: Annotated[Literal["relevance", "recent"], Field(description="The order.")] = "relevance",
         group_by: Annotated[
-            Literal["passage", "document"], Field(description="document: one result each.")
+            Literal["passage", "document"], Field(description="With document, each document is one result.")
         ] = "passage",
-        fts_only: Annotated[bool, Field(description="Words only: names, codes, errors.")] = False,
-        vec_only: Annotated[bool, Field(description="Meaning only.")] = False,
-        all: Annotated[bool, Field(description="Also weaker results.")] = False,  # noqa: A002 - agents read it
+        fts_only: Annotated[bool, Field(description="Search by words only, for names and codes.")] = False,
+        vec_only: Annotated[bool, Field(description="Search by meaning only.")] = False,
     ) -> ToolResult:
         """Search the user's notes and files for passages that answer a question, best first.
 
         Use it before you answer from memory; one search usually suffices. For a complex question, search with 2-3
-        variant phrasings, drop duplicates by chunk_id, and rerank. To list documents, use kb_list; to read on, kb_get
-        with document_id and chunk_id.
+        variant phrasings, drop duplicates by chunk_id, and rerank. To list documents, use kb_list; to read on, kb_get.
         """
         request: dict[str, Any] = compact_answers.given(
             tags=tags,
@@ -148,7 +150,8 @@ class DocumentTools:
         reply, corrected = await retried(
             self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
         )
-        data = self._limiter.search_results(*_chosen(reply, top, sort, is_unranked=fts_only or vec_only, is_whole=all))
+        is_ranked = not (fts_only or vec_only or sort == "recent")
+        data = self._limiter.search_results(best(reply, top, is_ranked=is_ranked))
         data["results"] = compact_answers.without_own(data["results"], current_name() or client_name())
         weak = [
             *corrected,
@@ -167,7 +170,7 @@ class DocumentTools:
 
     async def kb_list(
         self,
-        tags: Annotated[list[Tag], Field(fail_fast=True, description="With all.")] = [],  # noqa: B006 - pydantic copies it
+        tags: Annotated[list[Tag], Field(fail_fast=True, description="It has all of these.")] = [],  # noqa: B006 - pydantic copies it
         tag_any: AnyTags = [],  # noqa: B006 - pydantic copies it
         tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
         tag_exact: TagExact = False,
@@ -178,17 +181,18 @@ class DocumentTools:
         before: Before = "",
         updated_after: UpdatedAfter = "",
         sort: Annotated[
-            Literal["changed", "date", "oldest", "id"], Field(description="changed, date: newest first.")
+            Literal["changed", "date", "oldest", "id"],
+            Field(description="The order; newest first, except oldest and id."),
         ] = "changed",
-        text: Annotated[int, Field(ge=0, le=2000, description="Characters to show."), WHOLE] = 0,
-        deleted: Annotated[bool, Field(description="List the bin.")] = False,
-        limit: Annotated[int, Field(ge=1, le=200, description="Up to 200."), WHOLE] = 50,
+        text: Annotated[int, Field(ge=0, le=2000, description="Characters of each to show."), WHOLE] = 0,
+        deleted: Annotated[bool, Field(description="List the bin instead.")] = False,
+        limit: Annotated[int, Field(ge=1, le=200, description="How many, up to 200."), WHOLE] = 50,
         cursor: Cursor = "",
     ) -> ToolResult:
-        """List all documents by tags, type, folder or dates, and their total.
+        """List documents by tags, type, folder or date, and count them.
 
-        Use it for everything on a topic, or the newest documents; to answer a question, use kb_search. For a thread in
-        order, give its tag, sort=id and text. While next_cursor is not null, call again with it.
+        Use it for everything on a topic, or for the newest documents; to answer a question, use kb_search. To read a
+        thread in order, pass its tag, sort=id and text.
         """
         request: dict[str, Any] = compact_answers.given(
             tag=tags,
@@ -260,21 +264,20 @@ class DocumentTools:
     async def kb_addnote(
         self,
         text: Annotated[str, Field(min_length=1, description="Plain text or Markdown.")],
-        title: Annotated[str, Field(description="Default: the first line.")] = "",
-        tags: Annotated[Tags, Field(description="Such as work.")] = [],  # noqa: B006 - pydantic copies it
-        source_path: Annotated[str, Field(description="Path, such as prefs/anna; replaces the note there.")] = "",
+        title: Annotated[str, Field(description="By default, the first line.")] = "",
+        tags: Annotated[Tags, Field(description="Tags, such as work.")] = [],  # noqa: B006 - pydantic copies it
+        source_path: Annotated[str, Field(description="Its path: prefs/anna. A note there is replaced.")] = "",
         date: Annotated[str, Field(description="When it happened: yesterday.")] = "",
-        thread: Annotated[str, Field(description="Links notes on one matter: trip-oslo.")] = "",
-        source: Annotated[str, Field(description="A URL or person: Ada, by phone.")] = "",
-        replaces: Annotated[int, Field(ge=0, description="Note that it makes outdated."), WHOLE] = 0,
-        if_new: Annotated[bool, Field(description="Only if no note says it.")] = False,
+        thread: Annotated[str, Field(description="Groups notes on one topic: trip-oslo.")] = "",
+        source: Annotated[str, Field(description="Who or what says so: Ada.")] = "",
+        replaces: Annotated[int, Field(ge=0, description="The note that this one supersedes."), WHOLE] = 0,
+        if_new: Annotated[bool, Field(description="Store nothing if a note already says this.")] = False,
     ) -> ToolResult:
-        """Store a note: a fact, decision, preference or summary.
+        """Store a note that makes sense on its own: a fact, decision or preference, with who, when and why.
 
-        Search first: if a note already covers it, change that note with kb_update_note; if a new decision makes an old
-        one outdated, pass the old note as replaces. The note must make sense on its own: who, what, when, why. Returns
-        document_id; existed if kb already had this text; alike, the notes that say nearly the same; and stored=false if
-        if_new stored nothing.
+        Search first. If a note about it was wrong, correct it with kb_update_note; if it was true and no longer is,
+        pass its id as replaces. The answer has the document_id and the nearest notes (alike), existed if kb had this
+        text, and stored=false if if_new stored nothing.
         """
         if source_path:
             await check_path(self._engine, source_path, is_note=True)
@@ -293,22 +296,24 @@ class DocumentTools:
 
     async def kb_update_note(
         self,
-        document_id: Annotated[int, Field(ge=0, description="From search: 131."), WHOLE] = 0,
-        text: Annotated[str, Field(description="The whole new text.")] = "",
-        old: Annotated[str, Field(description="Text to replace; must occur once.")] = "",
-        new: Annotated[str, Field(description="In place of old.")] = "",
-        append: Annotated[str, Field(description="Lines for the end.")] = "",
-        prepend: Annotated[str, Field(description="Lines for the start.")] = "",
-        title: Annotated[str, Field(description="New title.")] = "",
-        tags_add: Annotated[Tags, Field(description="To add.")] = [],  # noqa: B006 - pydantic copies it
-        tags_remove: Annotated[Tags, Field(description="To remove.")] = [],  # noqa: B006 - pydantic copies it
-        if_match: Annotated[str, Field(description="version from kb_get: 3f2a9c0d.")] = "",
-        document_ids: Annotated[list[int], Field(fail_fast=True, description="Several, for tags only.")] = [],  # noqa: B006 - pydantic copies it
+        document_id: Annotated[int, Field(ge=0, description="Its id, from a search."), WHOLE] = 0,
+        text: Annotated[str, Field(description="The whole text, to replace it.")] = "",
+        old: Annotated[str, Field(description="A part to replace, which occurs once.")] = "",
+        new: Annotated[str, Field(description="The replacement for old.")] = "",
+        append: Annotated[str, Field(description="Lines to add at the end.")] = "",
+        prepend: Annotated[str, Field(description="Lines to add at the start.")] = "",
+        title: Annotated[str, Field(description="A new title.")] = "",
+        tags_add: Annotated[Tags, Field(description="Tags to add.")] = [],  # noqa: B006 - pydantic copies it
+        tags_remove: Annotated[Tags, Field(description="Tags to remove.")] = [],  # noqa: B006 - pydantic copies it
+        if_match: Annotated[str, Field(description="The version that you read.")] = "",
+        document_ids: Annotated[
+            list[int], Field(fail_fast=True, description="Change the tags of several documents.")
+        ] = [],  # noqa: B006 - pydantic copies it
     ) -> ToolResult:
-        """Change part of a note, its whole text, title or tags.
+        """Change the text, title or tags of a note.
 
-        Use it when a fact has changed, instead of adding a second note. For a file, it changes only tags; to replace
-        the file, add it again under its path with kb_upload_start. If others may edit the note, pass if_match.
+        Use it if the note was wrong. If it was true and no longer is, add a note that replaces it with kb_addnote. A
+        file only gets other tags; to replace it, add it again under its path with kb_upload_start.
         """
         if new and not old:
             raise Invalid("new: give old, the text that new replaces; or give text to replace the whole note.")
@@ -366,22 +371,22 @@ class DocumentTools:
 
     async def kb_get(
         self,
-        document_id: Annotated[int, Field(ge=0, description="Or give source_path."), WHOLE] = 0,
-        source_path: Annotated[str, Field(description="Exact path: /docs/plan.pdf.")] = "",
-        from_chunk: Annotated[int, Field(ge=0, description="Read on from here: next_chunk."), WHOLE] = 0,
-        chunk_id: Annotated[int, Field(ge=0, description="From a search result."), WHOLE] = 0,
-        page: Annotated[int, Field(ge=0, description="Page of a PDF."), WHOLE] = 0,
-        heading: Annotated[str, Field(description="Section to read.")] = "",
-        query: Annotated[str, Field(description="Finds the place.")] = "",
-        around: Annotated[int, Field(ge=-1, description="Chunks or notes of its thread nearby."), WHOLE] = -1,
-        document_ids: Annotated[list[int], Field(fail_fast=True, description="Several at once.")] = [],  # noqa: B006 - pydantic copies it
-        outline: Annotated[bool, Field(description="Only headings.")] = False,
-        max_tokens: Annotated[int, Field(ge=0, description="Length of the answer."), WHOLE] = 0,
+        document_id: Annotated[int, Field(ge=0, description="The id, unless you give source_path."), WHOLE] = 0,
+        source_path: Annotated[str, Field(description="The exact path: /docs/plan.pdf.")] = "",
+        from_chunk: Annotated[int, Field(ge=0, description="Read on from next_chunk."), WHOLE] = 0,
+        chunk_id: Annotated[int, Field(ge=0, description="Read around this result."), WHOLE] = 0,
+        page: Annotated[int, Field(ge=0, description="Read this page of a PDF."), WHOLE] = 0,
+        heading: Annotated[str, Field(description="Read this section.")] = "",
+        query: Annotated[str, Field(description="Read what matches this best.")] = "",
+        around: Annotated[int, Field(ge=-1, description="How many neighbours to include."), WHOLE] = -1,
+        document_ids: Annotated[list[int], Field(fail_fast=True, description="Read several documents.")] = [],  # noqa: B006 - pydantic copies it
+        outline: Annotated[bool, Field(description="List only the headings.")] = False,
+        max_tokens: Annotated[int, Field(ge=0, description="The most tokens to answer with."), WHOLE] = 0,
     ) -> ToolResult:
-        """Read a document, whole or at one place, or list the documents with a source_path.
+        """Read a document, whole or at one place.
 
-        Give document_id and at most one of chunk_id (to read around a search result), page, heading, query and
-        from_chunk. Long documents come in parts that say how to read on. To find a document, use kb_search.
+        Give document_id and at most one of chunk_id, page, heading, query and from_chunk. A long document comes in
+        parts, which say how to read on. To find a document, use kb_search.
         """
         limiter = self._limiter.within(max_tokens)
         if document_ids:
@@ -478,15 +483,14 @@ class DocumentTools:
         return rendered("kb_list", data)
 
     async def kb_delete(self, document_id: DocumentId) -> ToolResult:
-        """Delete one document; kb_undo can restore it from the bin, usually for 30 days.
+        """Move one document to the bin; kb_undo can restore it, usually for 30 days.
 
-        Delete only documents that the user wants deleted; check with kb_get first. To correct a note, use
-        kb_update_note.
+        Delete only what the user wants deleted, after you check it with kb_get. To correct a note, use kb_update_note.
         """
         return rendered("kb_delete", with_notice(await self._engine.delete_document(document_id)))
 
     async def kb_status(self) -> ToolResult:
-        """Check the state of the knowledge base: documents by type, tags and the queue.
+        """Show how many documents, tags and jobs kb has.
 
         Use it if a search finds less than expected. For single jobs, use kb_jobs.
         """
@@ -498,15 +502,15 @@ class DocumentTools:
     async def kb_jobs(
         self,
         status: Annotated[
-            Literal["any", "queued", "running", "done", "failed"], Field(description="Only these.")
+            Literal["any", "queued", "running", "done", "failed"], Field(description="Only with this status.")
         ] = "any",
-        job_id: Annotated[int, Field(ge=0, description="Only it."), WHOLE] = 0,
-        limit: Annotated[int, Field(ge=1, le=MAX_PAGE, description=f"Up to {MAX_PAGE}."), WHOLE] = 20,
+        job_id: Annotated[int, Field(ge=0, description="Only this job."), WHOLE] = 0,
+        limit: Annotated[int, Field(ge=1, le=MAX_PAGE, description=f"Number of jobs, up to {MAX_PAGE}."), WHOLE] = 20,
         cursor: Cursor = "",
     ) -> ToolResult:
-        """See the progress of added notes and files, newest first.
+        """Show the progress of added notes and files, newest first.
 
-        A done job has a document_id, a failed one an error. To list documents, use kb_list.
+        A done job has a document_id, and a failed one an error. To list documents, use kb_list.
         """
         if job_id:
             one = {"jobs": [await self._engine.job(job_id)], "next_cursor": None}
@@ -553,17 +557,6 @@ def _alike(note: JSON) -> JSON:
 
 def rendered(tool: str, data: JSON) -> ToolResult:
     return tool_result(data, rendering.render(tool, data))
-
-
-def _chosen(reply: JSON, top: int, sort: str, *, is_unranked: bool, is_whole: bool) -> tuple[JSON, int]:
-    """Return the reply with the results to show, and how many of them to show whole."""
-    is_recent = sort == "recent"  # the last result may be the best
-    if is_whole or (top and is_unranked) or top > DEFAULT_TOP:
-        return reply, MAX_TOP
-    if top:
-        return without_weaker(reply, top), MAX_TOP if is_recent else WHOLE_RESULTS
-    fuller = reply if is_unranked else without_weaker(reply, DEFAULT_TOP)
-    return briefly(reply, fuller, is_ranked=not (is_recent or is_unranked)), MAX_TOP if is_recent else 1
 
 
 def _misspelling(unknown: JSON) -> str:

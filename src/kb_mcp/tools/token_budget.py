@@ -12,13 +12,12 @@ from mcp_types import TextContent
 from pydantic_core import to_json
 
 from kb.api.errors import Invalid
-from kb.api.limits import MAX_TOP
 from kb.api.search_wording import end_of_exact
 from kb.client.client import JSON
 from kb_mcp.tools import compact_answers
 from kb_mcp.tools.invisible_characters import all_shown
 from kb_mcp.tools.rendering import CUT, NOTICE
-from kb_mcp.tools.shortened_results import excerpts, left_out_text
+from kb_mcp.tools.shortened_results import left_out_text
 from kb_mcp.tools.token_estimate import estimate_tokens
 
 ENVELOPE_TOKENS: Final = 300
@@ -111,22 +110,22 @@ class AnswerLimiter:
             text = text[: int(len(text) * self._item_tokens / tokens)]
         return text
 
-    def search_results(self, reply: JSON, whole: int = MAX_TOP) -> JSON:
-        """Return the results that fit; after the first `whole`, with the ranges of an excerpt as `shown`."""
-        parts = excerpts(reply["results"], whole)
+    def search_results(self, reply: JSON) -> JSON:
+        """Return the results that fit."""
         results = [
-            shorten_names(compact_answers.search_result(result)) | compact_answers.given(shown=ranges)
-            for result, ranges in zip(reply["results"], parts, strict=True)
+            shorten_names(compact_answers.search_result(result)) | compact_answers.given(shown=result.get("shown"))
+            for result in reply["results"]
         ]
         shown = self.fitting(results)
         omitted = reply["omitted"] + len(results) - len(shown)
         exact, what_follows = end_of_exact(reply["results"][: len(shown)])
         if what_follows:
             shown[exact - 1]["below"] = what_follows
-        left = {name: reply.get(name, 0) for name in ("weaker", "further")}
-        counts = {"omitted": omitted, **left, "pending": reply["pending"]}
+        further = reply.get("further", 0)
+        counts = {"omitted": omitted, "further": further, "pending": reply["pending"]}
         data = {"notice": NOTICE, "results": shown} | {name: count for name, count in counts.items() if count}
-        left_out = left_out_text(**left, has_excerpts=any("shown" in result for result in shown))
+        has_excerpts = any("shown" in result for result in shown)
+        left_out = left_out_text(further, reply.get("longer", 0), has_excerpts=has_excerpts)
         if rest := " ".join(filter(None, (left_out, _omitted_text(omitted)))):
             data["rest"] = rest
         return data

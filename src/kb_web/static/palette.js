@@ -18,6 +18,13 @@
       window[place].setItem(name, JSON.stringify(value));
     } catch {}
   };
+  const stored = () => {
+    try {
+      return Object.keys(localStorage);
+    } catch {
+      return [];
+    }
+  };
   const make = (tag, attributes = {}, ...children) => {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -87,7 +94,15 @@
   const without = (name, place) => searches(name).filter((each) => each.place !== place);
   const store = (name, rows) => keep("localStorage", name, rows);
   const remember = (search = current()) => search.query && store("kb-recent", [search, ...without("kb-recent", search.place)].slice(0, MOST));
-  find(".out")?.addEventListener("submit", () => store("kb-recent", []));
+  // What a reader leaves in this browser goes with the sign-out.
+  find(".out")?.addEventListener("submit", (event) => {
+    const own = stored().filter((name) => name.startsWith("kb-"));
+    const drafts = own.filter((name) => name.startsWith("kb-draft-")).length;
+    const question = `Sign out? This browser has ${drafts === 1 ? "a draft that was" : `${drafts} drafts that were`} not saved. The sign-out deletes ${drafts === 1 ? "it" : "them"}.`;
+    if (drafts && !confirm(question)) return event.preventDefault();
+    for (const name of own) localStorage.removeItem(name);
+    sessionStorage.clear();
+  });
   find(".ask")?.addEventListener("submit", () => addEventListener("kb:shown", () => remember(), { once: true }));
   const isSaved = () => searches("kb-saved").some((each) => each.place === location.search);
   const drawSaved = () => {
@@ -127,7 +142,7 @@
   if (isMac && button) find("kbd", button).textContent = "⌘K";
   let dialog, field, list, options, at, asked;
   const commands = () => [
-    ...all("main [data-key][data-does]").filter((each) => !each.matches("input") && (each.checkVisibility?.() ?? true)).map((each) => ({ kind: "This page", label: each.dataset.does, run: () => each.click() })),
+    ...all("main [data-key][data-does]").filter((each) => !each.matches("input") && (each.closest(".about, .more") || (each.checkVisibility?.() ?? true))).map((each) => ({ kind: "This page", label: each.dataset.does, run: () => each.click() })),
     ...all("nav[aria-label=Main] a").map((each) => ({ kind: "Go to", label: each.dataset.does || each.textContent.trim(), href: each.href })),
     ...Object.entries(PAGES).filter(([, place]) => find("nav[data-right=admin]") || !MANAGED.includes(place)).map(([label, place]) => ({ kind: "Go to", label, href: root + place })),
   ].filter(({ label }, number, rows) => rows.findIndex((each) => each.label === label) === number);
@@ -200,7 +215,6 @@
     let timer;
     field.addEventListener("input", () => (clearTimeout(timer), (timer = setTimeout(offer, 30))));
     field.addEventListener("keydown", (event) => {
-      if (event.isComposing) return;
       const steps = { ArrowDown: 1, ArrowUp: -1 };
       if (steps[event.key]) select(at + steps[event.key]);
       else if (event.key === "Enter") go(options[at]);

@@ -21,7 +21,7 @@ BUILDS = {
     "MIGraphXExecutionProvider": ("rocm", "onnxruntime-migraphx"),
     "OpenVINOExecutionProvider": ("openvino", "onnxruntime-openvino"),
 }
-"""The extra of kb, and the build of ONNX Runtime in it. All builds have the same files, so the last one installed counts."""
+"""The extra of kb and the build of ONNX Runtime in it. All builds have the same files, so the last one counts."""
 
 PROVIDER_LIBRARIES = {"cuda": "libonnxruntime_providers_cuda.so", "rocm": "libonnxruntime_providers_migraphx.so"}
 LIBRARY_REMEDIES = {

@@ -19,8 +19,8 @@ class Folders:
     def put(self, folder: SyncedFolder) -> None:
         self._execute(self._sql["put_folder"], field_values(folder) | {"at": raw(folder.at)})
 
-    def set_watch(self, prefix: str, watch: str | None) -> None:
-        self._execute(self._sql["set_watch"], {"prefix": prefix, "watch": watch})
+    def set_watch(self, prefix: str, watch: str | None, *, is_kept: bool = False) -> None:
+        self._execute(self._sql["set_watch"], {"prefix": prefix, "watch": watch, "is_kept": int(is_kept)})
 
     def remove(self, prefix: str) -> None:
         self._execute(self._sql["delete_folder"], {"prefix": prefix})

@@ -1,0 +1,36 @@
+"""Grants of access to programs, in SQL."""
+
+from collections.abc import Mapping
+
+from kb.store.row_mapping import Execute, field_values, map_grant, mapped
+from kb.store.rows import Grant
+
+
+class Grants:
+    """See `kb.store.protocol.Grants`."""
+
+    def __init__(self, execute: Execute, sql: Mapping[str, str]) -> None:
+        self._execute = execute
+        self._sql = sql
+
+    def all(self) -> list[Grant]:
+        return mapped(map_grant, self._execute(self._sql["select_grants"]))
+
+    def add(self, grant: Grant) -> None:
+        self._execute(self._sql["insert_grant"], field_values(grant))
+
+    def exchange(self, grant: Grant, before: str) -> bool:
+        values = field_values(grant) | {"before": before}
+        return self._execute(self._sql["exchange"], values).fetchone() is not None
+
+    def used(self, grant_id: str, at: str) -> None:
+        self._execute(self._sql["set_used"], {"id": grant_id, "at": at})
+
+    def remove(self, grant_id: str) -> None:
+        self._execute(self._sql["delete_grant"], {"id": grant_id})
+
+    def remove_of(self, key_name: str) -> None:
+        self._execute(self._sql["delete_of_key"], {"key_name": key_name})
+
+    def expire(self, now: str) -> None:
+        self._execute(self._sql["expire"], {"now": now})
