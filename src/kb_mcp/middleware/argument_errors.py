@@ -172,11 +172,8 @@ async def _unknown_tool(context: ToolCall) -> str:
     name = context.message.name
     server = context.fastmcp_context.fastmcp if context.fastmcp_context else None
     tools = offered(await server.list_tools(run_middleware=False)) if server else []
-    reading = {
-        tool.name.removeprefix("kb_"): tool.name
-        for tool in tools
-        if tool.annotations and tool.annotations.read_only_hint
-    }
+    readers = [tool for tool in tools if tool.annotations and tool.annotations.read_only_hint]
+    reading = {tool.name.removeprefix("kb_"): tool.name for tool in readers}
     word = name[:MAX_NAME].lower().removeprefix("kb_")
     near = [SYNONYMS[word]] if word in SYNONYMS else get_close_matches(word, reading, 1, 0.6)
     meant = f" Did you mean {reading[near[0]]}?" if near and near[0] in reading else ""
