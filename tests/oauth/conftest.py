@@ -171,7 +171,9 @@ def answered(response):
 @pytest.fixture
 def run_kb(served, tmp_path):
     """Runs a command with the engine's key: `run_kb("keys")` returns what it prints."""
-    shell = Shell(tmp_path, without_settings() | {"KB_ENGINE_URL": served.url, "KB_API_KEY": KEY, "HOME": str(tmp_path)})
+    shell = Shell(
+        tmp_path, without_settings() | {"KB_ENGINE_URL": served.url, "KB_API_KEY": KEY, "HOME": str(tmp_path)}
+    )
 
     def run(*words):
         ended = shell(*words)

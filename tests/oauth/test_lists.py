@@ -7,20 +7,18 @@ import re
 import httpx2
 import pytest
 
+from tests.access.test_pages import token_of
 from tests.conftest import KEY, MCP_KEY
 
 
 @pytest.fixture
 def owner(served):
     """The owner's browser, signed in to the web interface."""
-    with httpx2.Client(base_url=served.url, follow_redirects=True) as browser:
+    headers = {"Accept": "text/html", "Origin": served.url}
+    with httpx2.Client(base_url=served.url, follow_redirects=True, headers=headers) as browser:
         token = token_of(browser.get("/sign-in"))
-        browser.post("/sign-in", data={"token": token, "key": KEY, "place": ""}, headers={"Origin": served.url})
+        browser.post("/sign-in", data={"token": token, "key": KEY, "place": ""})
         yield browser
-
-
-def token_of(page):
-    return re.search(r'name="token" value="([^"]+)"', page.text)[1]
 
 
 @pytest.mark.parametrize("is_own", [False, True])
