@@ -188,6 +188,7 @@ def page_routes() -> list[BaseRoute]:
         at("/duplicates", duplicates.duplicates),
         at("/duplicates/dismissed", duplicates.dismiss, "POST"),
         at("/overview", overview.overview),
+        at("/server", overview.server),
         at("/map", overview.document_map),
         at("/map.json", overview.points),
         at("/connect", overview.connect),
