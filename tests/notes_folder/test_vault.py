@@ -93,6 +93,19 @@ def test_a_title_follows_the_name_of_the_file_and_only_another_title_is_written(
     assert list(vault.files()) == ["fruit/Plums.md"]
 
 
+def test_tags_in_a_text_count_whoever_writes_them_and_no_file_says_them_twice(vault):
+    vault.write("a.md", "Beans #green\n")
+    vault.settle()
+    by_agent, by_hand = vault.add("Peas #green #climbing", "vault/b.md"), vault.at("a.md").id
+    vault.settle()
+    assert sorted(vault.note(by_agent).tags) == ["climbing", "green"]
+    vault.edit(by_hand, "Beans #tall\n")
+    vault.edit(by_agent, tags_remove=["green"])
+    vault.settle()
+    assert (vault.note(by_hand).tags, vault.note(by_agent).tags) == (("tall",), ("climbing",))
+    assert vault.files() == {"a.md": b"Beans #tall\n", "b.md": b"Peas #green #climbing"}
+
+
 def test_edits_of_both_sides_are_merged_and_in_a_conflict_both_texts_stay(vault):
     vault.write("a.md", "one\ntwo\nthree\nfour\n")
     vault.settle()

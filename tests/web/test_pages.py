@@ -697,7 +697,7 @@ def test_a_page_that_listens_is_told_of_searches_and_of_changed_tags(site, chang
 def test_the_overview_shows_what_takes_room(read, site):
     stored = site.engine.get("storage").json()
     assert stored["originals"] > 0
-    [picture] = read(f"{site.url}/overview").page.xpath("//section[@aria-labelledby='storage']/svg")
+    [picture] = read(f"{site.url}/server").page.xpath("//section[@aria-labelledby='storage']/svg")
     assert "original files" in picture.get("aria-label")
     widths = [float(each.get("width")) for each in picture.iter("rect")]
     assert abs(sum(widths) - 640) < 1
@@ -798,3 +798,33 @@ def test_signing_out_takes_drafts_and_searches_from_the_browser_along(read, serv
     token = reader.page.xpath("//body/@data-token")[0]
     ended = reader.http.post(f"{server.url}/sign-out", data={"token": token}, follow_redirects=False)
     assert ended.headers["clear-site-data"] == '"storage"'
+
+
+@pytest.mark.web
+def test_the_folders_of_the_paths_are_a_tree_beside_the_list(read, site):
+    for path in ("attic/one.md", "attic/trunk/two.md", "attic/trunk/box/three.md", "attic/C#/four.md"):
+        form = {"files": {"file": (path.rpartition("/")[2], path.encode())}, "data": {"source_path": path}}
+        site.engine.post("jobs", params={"wait": 30}, **form)
+    reader = read(f"{site.url}/documents")
+    reader.click("attic")
+    tree = reader.page.xpath("//nav[@aria-label='Folders']//li")
+    shown = [each.text_content().split() for each in tree if each.get("class") == "l1"]
+    assert shown == [["C#", "1"], ["trunk", "2"]]
+    assert reader.page.xpath("//nav[@aria-label='Folders']//a[@aria-current='page']/text()") == ["attic"]
+    reader.click("trunk")
+    titles = reader.page.xpath("//ul[contains(@class, 'compact')]//a[@class='title']/text()")
+    assert sorted(titles) == ["three", "two"]
+    reader.click("three")
+    places = [each.text for each in reader.page.xpath("//nav[@class='crumbs']/a")]
+    assert places == ["Documents", "attic", "trunk", "box"]
+
+
+@pytest.mark.web
+def test_a_list_is_in_the_order_of_the_column_that_was_clicked(read, site):
+    reader = read(f"{site.url}/documents?tag=log")
+    newest = reader.page.xpath("//a[@class='title']/text()")
+    reader.click("Changed")
+    assert reader.page.xpath("//a[@class='title']/text()") == newest[::-1]
+    reader.open(f"{site.url}/documents")
+    reader.click("Dated")
+    assert reader.page.xpath("//a[@class='title']/text()")[0] == "Moorings in May"

@@ -452,6 +452,10 @@ class EngineClient:
             "POST", "tags/delete", params=_given(why=why), json={"name": tag}, repeatable=False, timeout=LONG_SECONDS
         )
 
+    async def paths(self, prefix: str = "") -> JSON:
+        """GET /paths: the folders right below a beginning of paths."""
+        return await self._call("GET", "paths", params={"prefix": prefix})
+
     async def tags(self) -> JSON:
         return await self._call("GET", "tags")
 
