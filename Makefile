@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: setup serve install uninstall release up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   test-crash test-crash-postgres test-offline test-reference \
-  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
+  test-schema fuzz conformance clients packages soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -206,6 +206,11 @@ conformance: .venv/dev.stamp .venv-clients/stamp
 
 clients: .venv/dev.stamp .venv-clients/stamp
 	$(BIN)/pytest -v tests/clients/test_clients.py tests/clients/test_plugin.py tests/clients/test_bundle.py
+
+# The packages beside kb, with the libraries that they are for, from the package index.
+packages: .venv/dev.stamp
+	$(BIN)/uv pip install -q --target .venv-packages --upgrade 'anthropic>=2.14,<3' 'langchain-core>=1.8,<2' 'langchain-tests>=1,<2'
+	$(BIN)/pytest -v tests/packages
 
 # 10,000 calls from 32 agents while the engine is killed and restarted. The fast suite has a short form.
 soak: .venv/dev.stamp steady
