@@ -11,6 +11,7 @@ from kb.documents.watched_folders import state_of, watched
 from kb.gauges import Signals
 from kb.live_settings import LiveSettings
 from kb.notes_folder.folders import KeptFolders
+from kb.store.default_space import DEFAULT_SPACE
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import Counts
 
@@ -59,6 +60,7 @@ class Situation:
             settings=self._live.faults,
             clock=clock.event(jump) if jump else None,
             foreign=counts.foreign,
+            languages=counts.languages if tx.space == DEFAULT_SPACE else {},
         )
 
     def signals(self, tx: Transaction, counts: Counts) -> Signals:
