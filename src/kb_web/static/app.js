@@ -211,6 +211,12 @@
     for (const { addedNodes } of changes) for (const each of addedNodes) if (each.nodeType === 1) showLocal(each);
   }).observe(document.body, { childList: true, subtree: true });
 
+  // The day of a note is the reader's, not the server's.
+  addEventListener("click", ({ target }) => {
+    const link = target.closest?.("a[href$='today']");
+    if (link) link.href += `?day=${local(new Date().toISOString().slice(0, 16) + " UTC").slice(0, 10)}`;
+  });
+
   // Formulas are drawn where there are some; until then, and without this script, they read as they were written.
   const { search: version } = new URL(document.currentScript.src);
   const load = (tag, attributes) => new Promise((resolve, reject) => document.head.append(Object.assign(document.createElement(tag), attributes, { onload: resolve, onerror: reject })));
