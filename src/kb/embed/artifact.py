@@ -125,6 +125,11 @@ def save_model(folder: Path, model: ModelProto, tokenizer: Path, manifest: Model
     onnx.save_model(model, folder / ONNX, save_as_external_data=True, location=DATA, size_threshold=MIN_APART)
     shutil.copymode(folder / ONNX, folder / DATA)  # otherwise only its owner could read it
     shutil.copyfile(tokenizer, folder / TOKENIZER)
+    write_manifest(folder, manifest)
+
+
+def write_manifest(folder: Path, manifest: ModelManifest) -> None:
+    """Describe the model in `folder`, and sync all of it to disk."""
     defaults = asdict(ModelManifest())
     record = {name: value for name, value in asdict(manifest).items() if name in REQUIRED or value != defaults[name]}
     (folder / MANIFEST).write_text(json.dumps(record | {"files": _hashes(folder)}, indent=2) + "\n", encoding="utf-8")

@@ -4,6 +4,7 @@ Agents read the docstring of a tool as its description.
 """
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Final, Literal
@@ -24,7 +25,7 @@ from kb_mcp.tools.change_conflicts import parse_version, refused_change
 from kb_mcp.tools.empty_results import nothing_found, retried
 from kb_mcp.tools.headings import document_under
 from kb_mcp.tools.path_hints import check_path
-from kb_mcp.tools.reading import check_number, in_thread, read_several
+from kb_mcp.tools.reading import check_number, in_thread, read_several, several_pages
 from kb_mcp.tools.reading import outline as make_outline
 from kb_mcp.tools.rendering import NOTICE, pending_text, quoted, without_tags
 from kb_mcp.tools.shortened_results import best, other_languages_text
@@ -388,12 +389,11 @@ class DocumentTools:
         Give document_id and at most one of chunk_id, page, heading, query and from_chunk. A long document comes in
         parts, which say how to read on. To find a document, use kb_search.
         """
-        limiter = self._limiter.within(max_tokens)
         if document_ids:
             if document_id or source_path or from_chunk or chunk_id or page or heading or query or outline:
                 raise Invalid("document_ids: give only it, or also max_tokens.")
             check_number(document_ids)
-            return rendered("kb_get", await read_several(self._engine, limiter, document_ids))
+            return await self._several(document_ids, max_tokens)
         place = compact_answers.given(page=page or None, heading=heading, chunk_id=chunk_id or None, query=query)
         _check_one_place(document_id, source_path, from_chunk, place)
         if source_path:
@@ -404,18 +404,31 @@ class DocumentTools:
         if outline:
             if place or from_chunk:
                 raise Invalid("outline: give it without chunk_id, page, heading, query and from_chunk.")
-            return rendered("kb_get", make_outline(limiter, await self._engine.document(document_id)))
+            whole = await self._engine.document(document_id)
+            return self._read_within(max_tokens, lambda limiter: make_outline(limiter, whole))
         document, hit = await (
             self._read_at(document_id, place, around) if place else self._read(document_id, from_chunk, around)
         )
         if around > 0 and not from_chunk and len(document["chunks"]) == document["chunk_count"]:
             near = await in_thread(self._engine, document, around)
             if len(near) > 1:
-                return rendered("kb_get", await read_several(self._engine, limiter, near))
-        data = limiter.chunk_page(document, is_window=bool(place) or around >= 0, place=hit)
-        if document["doc_type"] in LINKING_TYPES and not (place or from_chunk):
-            data |= await self._links(document_id)
-        return rendered("kb_get", data)
+                return await self._several(near, max_tokens)
+        links = (
+            await self._links(document_id)
+            if document["doc_type"] in LINKING_TYPES and not (place or from_chunk)
+            else {}
+        )
+        is_window = bool(place) or around >= 0
+        return self._read_within(
+            max_tokens, lambda limiter: limiter.chunk_page(document, is_window=is_window, place=hit) | links
+        )
+
+    async def _several(self, document_ids: list[int], max_tokens: int) -> ToolResult:
+        documents, missing = await read_several(self._engine, self._limiter.max_chunks, document_ids)
+        return self._read_within(max_tokens, lambda limiter: several_pages(limiter, documents, missing))
+
+    def _read_within(self, max_tokens: int, make: Callable[[AnswerLimiter], JSON]) -> ToolResult:
+        return rendered("kb_get", self._limiter.within(max_tokens, make, rendering.get_text))
 
     async def _links(self, document_id: int) -> JSON:
         """Return the first documents that a document links to, and the first that link to it."""
