@@ -4,7 +4,7 @@ const wrapped = (sign, words) => words.replace(/^(\s*)([^]*?)(\s*)$/, (_, before
 // The look that a style asks for, or the one of the element.
 const isLook = (style, name, on, elements, tag) => (new RegExp(`${name}:`).test(style) ? new RegExp(`${name}:\\s*(${on})`).test(style) : elements.test(tag));
 // The policy of the pages forbids styles in parsed texts too.
-const withoutStyles = (html) => html.replace(/<[^>]*>/g, (tag) => tag.replace(/(\s)style\s*=/gi, "$1data-style="));
+const withoutStyles = (html) => html.replace(/<style[^]*?<\/style>/gi, "").replace(/<[^>]*>/g, (tag) => tag.replace(/(\s)style\s*=/gi, "$1data-style="));
 const inline = (node) => {
   if (node.nodeType === 3) return node.data.replace(/[\s\u00a0]+/g, " ").replace(/([\\*_`[\]])/g, "\\$1");
   if (node.nodeType !== 1 || SKIPPED.includes(node.tagName) || /mso-list:\s*Ignore/i.test(node.dataset.style || "")) return "";
