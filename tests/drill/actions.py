@@ -7,6 +7,7 @@ import os
 from contextlib import closing
 from functools import cache
 from pathlib import Path
+from time import monotonic, sleep
 
 from kb.access.keyring import KeyFile, Keyring
 from kb.api.job_models import FileRequest
@@ -31,11 +32,14 @@ from tests.store.test_migration import version_of
 from tests.store.test_store import look
 from tests.support import store_v2
 from tests.support.documents import content
-from tests.support.eventually import eventually
+from tests.support.eventually import SECONDS
 from tests.support.spaces import space
 from tests.support.workers import working
 
 BEFORE, FILE = "The lighthouse keeper counts ships.", "a ledger of patient clerks"
+PATIENCE = 2
+"""How many seconds jobs may take while the disk fails."""
+
 LATER, NEW, SECOND = "What came after the backup.", "A shepherd tells of snow.", "What comes after the fault."
 
 
@@ -105,10 +109,12 @@ class Sync(Action):
             self._work_off(store, place)
 
     def act(self, place, disk):
-        with self._opened(place) as store, disk.failing():
-            for path, text in ((self.OLD[0], NEW), self.NEW):
-                yield self._send(store, place, path, text)
-            self._work_off(store, place)
+        with self._opened(place) as store, working(store, embedder(), place / "data"):
+            with disk.failing():
+                for path, text in ((self.OLD[0], NEW), self.NEW):
+                    yield self._send(store, place, path, text)
+                wait_for_jobs(store, PATIENCE)  # on a disk that stays full, they do not end
+            wait_for_jobs(store, SECONDS)
 
     def check(self, place, acknowledged):
         """A job that the fault ended can be retried; then everything is there."""
@@ -138,7 +144,14 @@ class Sync(Action):
 
     def _work_off(self, store, place):
         with working(store, embedder(), place / "data"):
-            eventually("all jobs have ended", lambda: not pending(store))
+            wait_for_jobs(store, SECONDS)
+
+
+def wait_for_jobs(store, seconds):
+    """Wait until all jobs have ended, but not longer than this."""
+    end = monotonic() + seconds
+    while pending(store) and monotonic() < end:
+        sleep(0.02)
 
 
 def pending(store):
