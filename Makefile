@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup serve install uninstall release up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
-  test-crash test-crash-postgres test-offline test-reference \
+  drill test-crash test-crash-postgres test-offline test-reference \
   test-schema fuzz conformance clients packages soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
   audit sbom clean
 
@@ -99,7 +99,7 @@ counts: .venv/dev.stamp
 
 # Tests that take seconds. .ci/run runs them after the fast suite.
 test-slow: .venv/dev.stamp
-	$(BIN)/pytest -n 2 --dist loadscope -m "slow and not (long or rare or hostile or postgres or crash or web or images or browser)"
+	$(BIN)/pytest -n 2 --dist loadscope -m "slow and not (long or rare or hostile or postgres or crash or drill or web or images or browser)"
 
 # The tests that a change is likely to break, for the inner loop: make test-changed SINCE=main
 SINCE ?= HEAD
@@ -162,6 +162,11 @@ fuzz: .venv/dev.stamp
 # drop unsynced writes. Print the number of acknowledged and lost writes.
 test-crash: .venv/dev.stamp
 	$(BIN)/pytest -s -m crash tests/crash
+
+# Each fault of docs/reference/faults.md with its remedy, over SQLite and then over PostgreSQL. It takes about half an hour.
+drill: .venv/dev.stamp
+	KB_DRILL_EVERY=1 $(BIN)/pytest -v -m "slow or drill" tests/drill
+	KB_DRILL_EVERY=1 KB_TEST_STORES=postgres $(BIN)/pytest -v -m "slow or drill" tests/drill
 
 # The main path without a network except loopback.
 ALONE := unshare --net --map-root-user sh -c 'ip link set lo up && exec "$$@"' sh
