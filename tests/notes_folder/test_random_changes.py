@@ -461,7 +461,7 @@ def written(kept, note):
 
 
 def moved(kept, note):
-    kept.move(note, "b/y.md")
+    kept.move(note, f"{kept.parts.prefix}b/y.md")
 
 
 def deleted(kept, note):
@@ -469,7 +469,7 @@ def deleted(kept, note):
 
 
 def added(kept, note):
-    kept.add("new", tags=["t"])
+    kept.add("new", f"{kept.parts.prefix}new note.md" if kept.parts.prefix else None, tags=["t"])
 
 
 def edited(kept, note):
@@ -508,7 +508,9 @@ MORE = [moved, deleted, added, edited_on_both_sides, renamed, new_file, removed]
     [written, edited, in_conflict, *(pytest.param(change, marks=pytest.mark.slow) for change in MORE)],
     ids=lambda change: change.__name__,
 )
-def test_an_engine_killed_at_each_step_of_a_change_comes_to_the_same_end(kept, change, monkeypatch):
+@pytest.mark.parametrize("kind", [KeptFolder, pytest.param(KeptVault, marks=pytest.mark.slow)])
+def test_an_engine_killed_at_each_step_of_a_change_comes_to_the_same_end(new_kept, kind, change, monkeypatch):
+    kept = new_kept(kind)
     note, ends = start_again(kept), set()
     for number in range(100):
         with killed_at(monkeypatch, number) as left:
@@ -539,7 +541,8 @@ def start_again(kept):
     for path in kept.files():
         (kept.root / path).unlink()
     kept.settle()
-    note, _ = kept.add(TEXT, source_path="a/x.md"), kept.add("another")
+    prefix = kept.parts.prefix
+    note, _ = kept.add(TEXT, f"{prefix}a/x.md"), kept.add("another", f"{prefix}another.md" if prefix else None)
     kept.settle()
     return note
 

@@ -93,6 +93,19 @@ def test_a_title_follows_the_name_of_the_file_and_only_another_title_is_written(
     assert list(vault.files()) == ["fruit/Plums.md"]
 
 
+def test_tags_in_a_text_count_whoever_writes_them_and_no_file_says_them_twice(vault):
+    vault.write("a.md", "Beans #green\n")
+    vault.settle()
+    by_agent, by_hand = vault.add("Peas #green #climbing", "vault/b.md"), vault.at("a.md").id
+    vault.settle()
+    assert sorted(vault.note(by_agent).tags) == ["climbing", "green"]
+    vault.edit(by_hand, "Beans #tall\n")
+    vault.edit(by_agent, tags_remove=["green"])
+    vault.settle()
+    assert (vault.note(by_hand).tags, vault.note(by_agent).tags) == (("tall",), ("climbing",))
+    assert vault.files() == {"a.md": b"Beans #tall\n", "b.md": b"Peas #green #climbing"}
+
+
 def test_edits_of_both_sides_are_merged_and_in_a_conflict_both_texts_stay(vault):
     vault.write("a.md", "one\ntwo\nthree\nfour\n")
     vault.settle()
@@ -205,6 +218,21 @@ def test_a_document_that_is_left_out_keeps_its_file(vault):
     vault.start()
     vault.settle()
     assert (vault.files(), vault.notes()) == ({"a.md": b"The text.\n"}, {})
+
+
+def test_a_file_of_which_kb_has_no_copy_outlives_its_document(vault, embedder, tmp_path, monkeypatch):
+    vault.write("plan.txt", "The plan.")
+    with working(vault.store, embedder, tmp_path / "data") as worker:
+        vault.settle()
+        worker.wake()
+        eventually("it is read", lambda: vault.at("plan.txt"))
+    vault.settle()
+    monkeypatch.setattr(type(vault.originals), "has", lambda *_: False)
+    vault.delete(vault.at("plan.txt").id)
+    vault.settle()
+    vault.start()
+    vault.settle()
+    assert (vault.files(), vault.at("plan.txt")) == ({"plan.txt": b"The plan."}, None)
 
 
 def test_nothing_is_read_or_written_by_the_next_start(vault, monkeypatch):

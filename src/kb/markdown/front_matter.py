@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
 
-from kb.markdown.tags import clean_tags
+from kb.api.tag_tree import clean_tags
 
 if TYPE_CHECKING:
     import yaml
