@@ -141,13 +141,7 @@ class DocumentTools:
             updated_after=moment(updated_after, "updated_after"),
             group_by="document" if group_by == "document" else "",
         )
-        modes = {
-            "query": query,
-            "top": top or DEFAULT_TOP,
-            "sort": sort,
-            "fts_only": fts_only,
-            "vec_only": vec_only,
-        }
+        modes = {"query": query, "top": top or DEFAULT_TOP, "sort": sort, "fts_only": fts_only, "vec_only": vec_only}
         reply = await self._engine.search(**modes, **request)
         reply, corrected = await retried(
             self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
