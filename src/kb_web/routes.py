@@ -89,7 +89,8 @@ def at(path: str, page: Page, *methods: str) -> Route:
 ROUTES: Final[list[BaseRoute]] = [
     at("/", search.search),
     at("/documents", documents.browse),
-    at("/d/{id:id}", documents.document),
+    at("/overview", overview.overview),
+    at("/server", overview.server),
     at("/d/{id:id}/file", documents.download),
     at("/d/{id:id}/picture", documents.show_picture),
     at("/d/{id:id}/pages/{number:id}.png", documents.page_picture),
@@ -102,6 +103,7 @@ ROUTES: Final[list[BaseRoute]] = [
     at("/d/{id:id}/revert", history.revert, "POST"),
     at("/many", bulk_actions.many, "POST"),
     at("/new", notes.new, "GET", "POST"),
+    at("/today", notes.today),
     at("/preview", notes.preview, "POST"),
     at("/suggest", suggestions.suggest),
     at("/attach", attachments.attach, "POST"),

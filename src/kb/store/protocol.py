@@ -173,6 +173,12 @@ class Documents(Protocol):
     def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents."""
 
+    def folders(self, prefix: str, most: int, limit: Limit | None = None) -> list[tuple[str, int]]:
+        """Return the folders right below a beginning of paths, such as `vault/`, with the number of documents in each.
+
+        Documents inside others do not count. Only the first `most` folders are returned, in the order of their names.
+        """
+
     def branches(self, limit: Limit | None = None) -> dict[str, int]:
         """Return every tag with tags below it, with the number of documents that have it or one of these tags."""
 
