@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 import shutil
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -251,6 +252,19 @@ def test_nothing_is_read_or_written_by_the_next_start(vault, monkeypatch):
     monkeypatch.setattr(disk, "file_digest_at", None)
     assert vault.settle().problems == []
     assert before == sha256(repr(sorted(vault.files().items())).encode()).hexdigest()
+
+
+def test_a_vault_that_moves_to_another_place_keeps_its_notes(vault, tmp_path):
+    vault.write("a.md", "The text.\n")
+    vault.settle()
+    note = vault.at("a.md").id
+    vault.edit(note, tags_add=["mine"])
+    vault.parts = replace(vault.parts, root=vault.root.rename(tmp_path / "elsewhere"))
+    vault.root = vault.parts.root
+    vault.start()
+    vault.settle()
+    assert (vault.at("a.md").id, len(vault.notes()), vault.binned()) == (note, 1, set())
+    assert vault.files() == {"a.md": b"---\ntags: [mine]\n---\nThe text.\n"}
 
 
 def test_a_vault_on_a_missing_disk_says_so_and_loses_nothing(vault):
