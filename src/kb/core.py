@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from prometheus_client import Info
 from prometheus_client.registry import Collector
 
 from kb import __version__, clock
+from kb.access.grants import Grants
 from kb.access.keyring import FILE, Keyring, take_in
 from kb.api.errors import FilesUnavailable, ModelError, SettingError
 from kb.api.limits import MAX_TAGS
@@ -25,12 +27,11 @@ from kb.embed.protocol import Embedder
 from kb.filesystem import make_folder
 from kb.formats.installed_types import DOC_TYPES
 from kb.gauges import Gauges
-from kb.inbox import Inbox
 from kb.ingest.active_model import ActiveModel, open_model_for
 from kb.ingest.stop_signal import StopSignal
 from kb.ingest.vectors_at_once import NoteVectors
 from kb.live_settings import LiveSettings, Part, check_backup_folder, check_inbox_folder
-from kb.notes_folder.folder import NotesFolder
+from kb.notes_folder.folders import KeptFolders
 from kb.notes_folder.parts import FolderParts
 from kb.parser.drop_privileges import forbid_inspection
 from kb.parser.extracting_sandbox import ExtractingSandbox
@@ -201,9 +202,11 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
     core = open_core(settings, instruments, stack, works=settings.workers > 0, read_url=settings.database_read_url)
     store, embedder, originals, worker = core.store, core.embedder, core.originals, core.worker
     open_keyring(keyring, core, settings, stack)
-    record, troubles = BackupRecord(), dict[str, str]()
+    grants = Grants(store, keyring)
+    stack.callback(grants.flush)
+    record = BackupRecord()
     maintenance = stack.enter_context(MaintenanceTasks(settings, record))
-    start_parts(core, live, maintenance, Reports(record, troubles), stack)
+    start_parts(core, live, maintenance, record, stack)
     has_gpu = embedder.device != "cpu"
     at_once = searches_at_once(waits=has_gpu or store.is_shared)
     pool = stack.enter_context(FollowingPool(at_once, "kb-search"))
@@ -217,7 +220,7 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
         return has_gpu or not (queue.is_crowded or worker.is_busy or reembedder.is_busy)
 
     note_vectors = NoteVectors(embedder, note_pool, is_alone)
-    notes_folder = start_notes_folder(core, settings, note_vectors, stack)
+    kept_folders = start_folders(core, live, note_vectors, stack)
     files, backups = DiskUse(partial(kept_sizes, originals.blobs)), DiskUse(partial(backup_sizes, live))
     queues = {
         "searches": queue,
@@ -226,7 +229,7 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
         "comparisons": Admission(MAX_COMPARISONS, 1, "comparisons are requested"),
     }
     sizes = {"files": files, "backups": backups}
-    situation = Situation(live, store, record, notes_folder, troubles, sizes, partial(refusals, queues))
+    situation = Situation(live, store, record, kept_folders, sizes, partial(refusals, queues))
     register(Gauges(store, DOC_TYPES, situation.signals), instruments, stack)
     return Services(
         settings=settings,
@@ -239,13 +242,14 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
         stop=core.stop,
         queue=queue,
         keyring=keyring,
+        grants=grants,
         pages=pictures,
         reembedder=reembedder,
         picture_queue=queues["pictures"],
         map=stack.enter_context(DocumentMapper(store)),
         map_queue=queues["maps"],
         comparison_queue=queues["comparisons"],
-        notes_folder=notes_folder,
+        kept_folders=kept_folders,
         maintenance=maintenance,
         live_settings=live,
         instruments=instruments,
@@ -268,38 +272,15 @@ def open_keyring(keyring: Keyring, core: Core, settings: Settings, stack: ExitSt
     stack.callback(keyring.flush)
 
 
-@dataclass(frozen=True, slots=True)
-class Reports:
-    """What parts report: the results of backups, and folders in trouble by name, with the reason."""
-
-    backups: BackupRecord
-    troubles: dict[str, str]
-
-    def trouble(self, name: str, reason: str | None) -> None:
-        """Record the trouble of a folder, or its end."""
-        if reason:
-            self.troubles[name] = reason
-        else:
-            self.troubles.pop(name, None)
-
-
 def start_parts(
-    core: Core, live: LiveSettings, maintenance: MaintenanceTasks, reports: Reports, stack: ExitStack
+    core: Core, live: LiveSettings, maintenance: MaintenanceTasks, record: BackupRecord, stack: ExitStack
 ) -> None:
     """Start the parts that follow settings while they change; `stack` stops them."""
 
     def backups(settings: Settings) -> BackupSchedule | None:
         maintenance.use(settings)
         folder = settings.backup_dir
-        return BackupSchedule(settings, folder, reports.backups) if folder else None
-
-    def inbox(settings: Settings) -> Inbox | None:
-        report = partial(reports.trouble, "the inbox")
-        report(None)
-        if settings.inbox_dir is None:
-            return None
-        most_bytes, blobs = settings.max_upload_mb << 20, core.originals.blobs
-        return Inbox(settings.inbox_dir, core.store, blobs, settings.data_dir, most_bytes, core.worker.wake, report)
+        return BackupSchedule(settings, folder, record) if folder else None
 
     def ocr(settings: Settings) -> None:
         extractors = make_extractors(settings)
@@ -309,7 +290,6 @@ def start_parts(
             core.worker.wake()
 
     live.add(Part(("backup_dir", "backup_hours", "backup_keep"), check_backup_folder, backups), stack)
-    live.add(Part(("inbox_dir",), check_inbox_folder, inbox), stack)
     live.add(Part(("ocr",), check_ocr, ocr), stack, is_started=True)
 
 
@@ -324,30 +304,22 @@ def backup_sizes(live: LiveSettings) -> Iterator[int]:
     return sizes(live.settings.backup_dir)
 
 
-def start_notes_folder(
-    core: Core, settings: Settings, note_vectors: NoteVectors, stack: ExitStack
-) -> NotesFolder | None:
-    """Keep the notes in step with the folder that the settings name, if any; `stack` stops that."""
-    if settings.notes_dir is None:
-        return None
-    root = settings.notes_dir.absolute()
-    most = settings.max_note_chars
+def start_folders(core: Core, live: LiveSettings, note_vectors: NoteVectors, stack: ExitStack) -> KeptFolders:
+    """Keep the notes folder, the inbox and the vaults in step; `stack` stops that."""
+    settings = live.settings
     parts = FolderParts(
-        root,
+        Path(),
         core.store,
         core.originals,
         note_vectors,
-        most,
+        settings.max_note_chars,
         with_ids=settings.notes_id,
         most_file_bytes=settings.max_upload_mb << 20,
         wake=core.worker.wake,
     )
-    others = {
-        "KB_DATA_DIR": settings.data_dir,
-        "KB_INBOX_DIR": settings.inbox_dir,
-        "KB_BACKUP_DIR": settings.backup_dir,
-    }
-    return stack.enter_context(NotesFolder(parts, others))
+    folders = stack.enter_context(KeptFolders(parts, settings))
+    live.add(Part(("inbox_dir",), check_inbox_folder, folders.inbox), stack)
+    return folders
 
 
 def searches_at_once(*, waits: bool) -> int:
@@ -365,6 +337,7 @@ def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder,
     named, in_use = open_named_model(settings, instruments.embedded)
     space = VectorSpace.of(named.spec, settings.model_dir)
     if in_use is None or in_use == space:
+        space = replace(space, folder=space.folder or (in_use.folder if in_use else None))
         return named, space, space
     try:
         model = open_model_for(in_use, settings, instruments.embedded)

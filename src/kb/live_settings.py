@@ -18,7 +18,6 @@ from kb.api.errors import Invalid, SettingError, SettingFixed, StoreError
 from kb.api.settings_models import Setting, SettingList, SettingsChange, Source
 from kb.backup.make import refuse_occupied
 from kb.filesystem import ownership, write_private
-from kb.inbox import check_inbox, is_within
 from kb.settings import SAVED, Settings, variable
 
 logger = logging.getLogger(__name__)
@@ -243,10 +242,22 @@ def check_inbox_folder(settings: Settings) -> None:
         SettingError: it does not exist, or kb itself writes there.
     """
     if settings.inbox_dir:
-        check_inbox(settings.inbox_dir, settings.data_dir)
+        folder = settings.inbox_dir
+        if not folder.is_dir():
+            raise SettingError(f"KB_INBOX_DIR: the folder {folder} does not exist. Create it, or name another folder.")
+        if is_within(settings.data_dir, folder):  # each queued file would create another one
+            raise SettingError(f"KB_INBOX_DIR: kb keeps its own files in {folder}. Name another folder.")
         refuse_own_folders("KB_INBOX_DIR", settings.inbox_dir, settings)
         if settings.backup_dir and is_within(settings.backup_dir, settings.inbox_dir):
             raise SettingError(f"KB_INBOX_DIR: {settings.inbox_dir} contains the backups of kb. Name another folder.")
+
+
+def is_within(data_dir: Path, folder: Path) -> bool:
+    """Return whether a folder visibly contains the data folder."""
+    data_dir, folder = data_dir.resolve(), folder.resolve()
+    return data_dir.is_relative_to(folder) and not any(
+        part.startswith(".") for part in data_dir.relative_to(folder).parts
+    )
 
 
 def refuse_own_folders(name: str, folder: Path, settings: Settings) -> None:

@@ -12,7 +12,8 @@ from kb.documents.watched_folders import state_of, watched
 from kb.folders.timed_reads import Latest
 from kb.gauges import Signals
 from kb.live_settings import LiveSettings
-from kb.notes_folder.folder import NotesFolder
+from kb.notes_folder.folders import KeptFolders
+from kb.store.default_space import DEFAULT_SPACE
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import Counts
 
@@ -28,8 +29,7 @@ class Situation:
         live: the settings in use.
         store: the store.
         record: the results of backups.
-        notes_folder: the folder with the notes, if there is one.
-        troubles: the folders that other parts cannot use now, by name, with the reason.
+        kept_folders: the folders that the engine keeps in step.
         sizes: the sizes of folders, by the name of their metric.
         refused: returns the number of refused requests of each queue.
     """
@@ -39,16 +39,14 @@ class Situation:
         live: LiveSettings,
         store: Store,
         record: BackupRecord,
-        notes_folder: NotesFolder | None,
-        troubles: dict[str, str],
+        kept_folders: KeptFolders,
         sizes: dict[str, DiskUse],
         refused: Callable[[], Mapping[str, int]],
     ) -> None:
         self._live = live
         self._store = store
         self._record = record
-        self._notes_folder = notes_folder
-        self._troubles = troubles
+        self._kept_folders = kept_folders
         self._sizes = sizes
         self._refused = refused
         self._places = Latest(LOOK_SECONDS)
@@ -60,7 +58,7 @@ class Situation:
     def facts(self, tx: Transaction, counts: Counts) -> Facts:
         """Return the facts of this moment; `counts` are about the whole store."""
         settings, jump = self._live.settings, clock.own.look()
-        folders = dict(folders_in_trouble(tx)) | self._troubles | dict(self._notes())
+        folders = dict(folders_in_trouble(tx)) | dict(self._kept_folders.troubles())
         try:
             backups, free = self._places.of(lambda: (self._record.facts(settings), free_space(settings)))
         except OSError as error:
@@ -74,15 +72,8 @@ class Situation:
             settings=self._live.faults,
             clock=clock.event(jump) if jump else None,
             foreign=counts.foreign,
+            languages=counts.languages if tx.space == DEFAULT_SPACE else {},
         )
-
-    def _notes(self) -> Iterator[tuple[str, str]]:
-        if self._notes_folder:
-            status = self._notes_folder.status()
-            problems = (f"{item.path}: {item.reason}" for item in status.problems)
-            reasons = [*status.trouble, status.stopped, *status.withheld, *problems]
-            if first := next(filter(None, reasons), None):
-                yield "the notes folder", first
 
     def signals(self, tx: Transaction, counts: Counts) -> Signals:
         """Return the signals of this moment."""

@@ -64,13 +64,14 @@ APPS = {
         "kb.app:create_app",
         paths=("/api", "/docs", "/openapi.json", "/healthz", "/readyz"),
         keys=("api_key", "api_key_file"),
-        extras="engine,cpu",
     ),
     "mcp": SubApp(
         "kb_mcp.app:create_app",
-        paths=("/mcp", "/collections/mcp", "/chatgpt", "/upload", "/healthz", "/readyz"),
+        paths=(
+            *("/mcp", "/collections/mcp", "/chatgpt", "/upload", "/healthz", "/readyz"),
+            *("/.well-known", "/authorize", "/token", "/register", "/revoke"),
+        ),
         keys=("mcp_api_key", "mcp_api_key_file"),
-        extras="gateway",
         settings="kb_mcp.settings:GatewaySettings",
     ),
     "metrics": SubApp(
@@ -84,7 +85,7 @@ APPS = {
 
 WORKER = "worker"
 WORKER_APPS = {
-    WORKER: SubApp("kb.app:create_worker", paths=("/healthz", "/readyz"), extras="engine,cpu"),
+    WORKER: SubApp("kb.app:create_worker", paths=("/healthz", "/readyz")),
     "metrics": APPS["metrics"],
 }
 """The apps of `kb worker`: probes, which need no key, and metrics."""
@@ -131,7 +132,7 @@ def run(**flags: object) -> None:
         if is_open:
             logger.info("no API key is set: %s", banner.OPEN)
         announce = partial(announced, folder if ENGINE in chosen else None, url, on_ready, environment)
-        app = compose(chosen, ENGINE, environment, partial(watch_folder, url, environment))
+        app = compose(chosen, ENGINE, environment, partial(watch_folder, url, environment), url)
         run_until_stopped(serve(listener, app, announce))
 
 

@@ -96,9 +96,9 @@ def client_environment(url: str, environment: Mapping[str, str]) -> dict[str, st
     return own | {"KB_ENGINE_URL": url, "KB_API_KEY": engine_key(environment)}
 
 
-def watch_folder(url: str, environment: Mapping[str, str], path: str, *, name: str, delete: bool) -> str:
+def watch_folder(url: str, environment: Mapping[str, str], path: str, *, name: str, delete: bool, both: bool) -> str:
     """Run `kb watch add`; arguments and errors as for `kb.asgi.subapps.WatchFolder`."""
-    options = [*(["--as", name] if name else []), *(["--delete"] if delete else [])]
+    options = [*(["--as", name] if name else []), *(["--delete"] if delete else []), *(["--both"] if both else [])]
     command = [*WATCH, "add", *options, "--", path]
     own, silent = client_environment(url, environment), subprocess.DEVNULL
     try:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Final
+from urllib.parse import urlsplit
 
 import fastmcp
 from fastmcp import FastMCP
@@ -15,11 +16,13 @@ from fastmcp.utilities.lifespan import combine_lifespans
 from opentelemetry.trace import SpanKind, Tracer
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from kb.asgi.bearer import BearerMiddleware, FirstKeyMiddleware
+from kb.asgi.bearer import CHALLENGE, BearerMiddleware, FirstKeyMiddleware, Guesses
+from kb.asgi.error_replies import on_http_exception
 from kb.asgi.hosts import OriginMiddleware
 from kb.asgi.key_check import FirstKey, SecretFile
 from kb.asgi.probes import ProbesFirst
@@ -32,16 +35,20 @@ from kb.running_engine import ENGINE_GONE
 from kb.settings import listed, reveal
 from kb.telemetry.logging import LOG_CONTEXT, REQUEST_ID
 from kb.telemetry.tracing import PROPAGATOR, start_span, start_tracing
-from kb_mcp.auth import CallerMiddleware, behalf_headers, key_verifier, with_named_keys
+from kb_mcp.auth import CallerMiddleware, at_resource, behalf_headers, key_verifier, with_named_keys
 from kb_mcp.clients import client_headers
 from kb_mcp.middleware.argument_errors import ArgumentErrors
 from kb_mcp.middleware.arguments import ArgumentNormalizer
 from kb_mcp.middleware.body_limit import BoundedBody
 from kb_mcp.middleware.call_metering import CallMetrics, RateLimit
-from kb_mcp.middleware.faceted_instructions import FacetedInstructions
 from kb_mcp.middleware.jsonrpc import FriendlyJSONRPCErrors, JSONResponses, TrimmedHeaders
+from kb_mcp.middleware.offered_surface import OfferedSurface
 from kb_mcp.middleware.text_answers import TextAnswers
-from kb_mcp.server import INSTRUCTIONS, create_server, register_surface
+from kb_mcp.oauth.clients import LOOPBACK, Clients
+from kb_mcp.oauth.provider import Provider
+from kb_mcp.oauth.routes import Addresses, OAuthRoutes, oauth_router
+from kb_mcp.oauth.scope_check import ScopeCheck
+from kb_mcp.server import INSTRUCTIONS, ON_WRITING, create_server, register_surface
 from kb_mcp.settings import GatewaySettings
 from kb_mcp.tools.token_budget import AnswerLimiter
 from kb_mcp.upload_store import UploadLimits, UploadStore
@@ -50,6 +57,7 @@ from kb_mcp.url_fetch import Fetcher
 
 logger = logging.getLogger(__name__)
 
+ENDPOINT: Final = "/mcp"
 ALONE_SECONDS: Final = 60
 """How long a gateway that has never reached its engine counts as ready."""
 
@@ -77,7 +85,7 @@ def create_app(context: AppContext | None = None) -> Starlette:
     checks = [*limit, ArgumentNormalizer(), ArgumentErrors(client)]
 
     def middleware_with(instructions: str) -> list[CallMiddleware]:
-        return [metrics, FacetedInstructions(client, instructions), *checks]
+        return [metrics, OfferedSurface(client, instructions, ON_WRITING), *checks]
 
     middleware = [text_answers, *middleware_with(INSTRUCTIONS)]
     pause = settings.mcp_upload_seconds / 40
@@ -85,8 +93,10 @@ def create_app(context: AppContext | None = None) -> Starlette:
     server = create_server(middleware, lifespan=parts)
     fetcher = Fetcher(listed(settings.mcp_fetch_hosts.lower()), settings.mcp_max_upload_mb << 20)
     register_surface(server, client, uploads, AnswerLimiter(settings.mcp_max_tokens), fetcher)
-    over_http = partial(http_app, path="/mcp", settings=settings, keys=guard(settings, client, first_key))
+    door = Door(settings, client, first_key, context.url)
+    over_http = partial(http_app, settings=settings, door=door)
     app = over_http(server)
+    app.add_middleware(OAuthRoutes, router=door.oauth_router(), is_on=door.is_guarded)
     app.add_middleware(UploadAddresses, engine=client, store=uploads)
     app.add_middleware(TrimmedHeaders)
     app.add_middleware(FriendlyJSONRPCErrors)
@@ -98,9 +108,8 @@ def create_app(context: AppContext | None = None) -> Starlette:
         from kb_mcp.collections.server import collection_names, create_collections_server
 
         names = collection_names(settings.mcp_collection_names)
-        mount(
-            app, "/collections", over_http(create_collections_server(server, client, names, middleware, text_answers))
-        )
+        collections = create_collections_server(server, client, names, middleware, text_answers)
+        mount(app, "/collections", over_http(collections, mounted="/collections"))
     if settings.mcp_chatgpt:
         mount_search_fetch(app, client, uploads, settings, middleware_with, over_http)
     return app
@@ -141,51 +150,101 @@ def mount_search_fetch(
     uploads: UploadStore,
     settings: GatewaySettings,
     middleware_with: Callable[[str], Sequence[CallMiddleware]],
-    over_http: Callable[[FastMCP], Starlette],
+    over_http: Callable[..., Starlette],
 ) -> None:
     """Mount the server with two tools, and the pages for its document URLs."""
     from kb_mcp.search_fetch import INSTRUCTIONS, PATH, Addresses, create_search_fetch_server, page_route
 
     addresses = Addresses(uploads.secret())
     limiter = AnswerLimiter(settings.mcp_max_tokens)
-    inner = over_http(create_search_fetch_server(client, limiter, addresses, middleware_with(INSTRUCTIONS)))
+    two_tools = create_search_fetch_server(client, limiter, addresses, middleware_with(INSTRUCTIONS))
+    inner = over_http(two_tools, mounted=PATH)
     inner.router.routes.append(page_route(client, addresses))
     mount(app, PATH, inner)
 
 
-def guard(settings: GatewaySettings, client: EngineClient, first_key: FirstKey) -> Callable[[str], list[Middleware]]:
-    """Return a function from a path to the check of keys there; without any key, kb is open until the first one.
+class Door:
+    """The check of keys and access tokens at all MCP endpoints, and the sign-in over OAuth.
+
+    Without any key, kb is open until the first one.
+
+    Args:
+        local_url: the address at which this process listens, if it is known.
 
     Raises:
         SettingError: a setting for keys contains none.
     """
-    own = key_verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
-    identify = with_named_keys(own or first_key.identify, client)
 
-    def keys(path: str) -> list[Middleware]:
-        bearer = Middleware(BearerMiddleware, identify=identify, prefixes=(path,))
-        if own:
+    def __init__(
+        self, settings: GatewaySettings, client: EngineClient, first_key: FirstKey, local_url: str | None
+    ) -> None:
+        self._settings = settings
+        self._client = client
+        self._first_key = first_key
+        self._own = key_verifier(reveal(settings.mcp_api_key), settings.mcp_api_key_file)
+        self._identify = with_named_keys(self._own or first_key, client)
+        self._guesses = Guesses()
+        chosen = {"/collections/mcp": settings.mcp_collections, "/chatgpt/mcp": settings.mcp_chatgpt}
+        endpoints = [ENDPOINT, *(path for path, is_served in chosen.items() if is_served)]
+        issuer = settings.public_url or (local_url if local_url and urlsplit(local_url).hostname in LOOPBACK else None)
+        self._addresses = Addresses(issuer, endpoints) if issuer and settings.mcp_oauth else None
+
+    def is_guarded(self) -> bool:
+        """Return whether a key is required, or will be from the next request on."""
+        return self._own is not None or (not self._is_open and self._first_key.is_made())
+
+    @property
+    def _is_open(self) -> bool:
+        return bool(self._own is None and (self._settings.api_key or self._settings.api_key_file))  # KB_ALLOW_OPEN
+
+    def challenge(self, endpoint: str) -> str:
+        """Return what a 401 of an endpoint says."""
+        return self._addresses.challenge(endpoint) if self._addresses else CHALLENGE
+
+    def middleware(self, endpoint: str, path: str) -> list[Middleware]:
+        """Return the check of keys at an endpoint, which the app that is mounted there knows as `path`."""
+        resource = f"{self._addresses.issuer}{endpoint}" if self._addresses else None
+        bearer = Middleware(
+            BearerMiddleware,
+            identify=at_resource(self._identify, resource),
+            prefixes=(path,),
+            guesses=self._guesses,
+            challenge=self.challenge(endpoint),
+        )
+        if self._own:
             return [bearer]
-        is_open = settings.api_key or settings.api_key_file  # KB_ALLOW_OPEN
-        return [] if is_open else [Middleware(FirstKeyMiddleware, is_made=first_key.is_made, keyed=bearer)]
+        is_made = self._first_key.is_made
+        return [] if self._is_open else [Middleware(FirstKeyMiddleware, is_made=is_made, keyed=bearer)]
 
-    return keys
+    def oauth_router(self) -> ASGIApp | None:
+        """Return the routes of OAuth; None if it is off, or the address of this server is unknown."""
+        if self._addresses is None:
+            return None
+        clients = Clients(listed(self._settings.mcp_oauth_redirects))
+        provider = Provider(self._client, clients, self._addresses.resources, self._own or self._first_key)
+        return oauth_router(self._addresses, provider, self._guesses, self._identify)
 
 
-def http_app(
-    server: FastMCP, path: str, settings: GatewaySettings, keys: Callable[[str], list[Middleware]]
-) -> Starlette:
-    """Return the app of a server over Streamable HTTP at `path`, without sessions, for allowed hosts and keys."""
-    streaming = server.http_app(path=path, stateless_http=True, json_response=False, host_origin_protection=False)
-    names = listed(settings.mcp_allowed_hosts)
+def http_app(server: FastMCP, settings: GatewaySettings, door: Door, mounted: str = "") -> Starlette:
+    """Return the app of a server over Streamable HTTP, without sessions, for allowed hosts and keys.
+
+    Args:
+        server: the server.
+        settings: the gateway's.
+        door: checks the keys.
+        mounted: the path that the app is mounted under.
+    """
+    streaming = server.http_app(path=ENDPOINT, stateless_http=True, json_response=False, host_origin_protection=False)
+    names = settings.hosts
     app = server.http_app(
-        path=path,
+        path=ENDPOINT,
         middleware=[
             Middleware(OriginMiddleware, names=names),
-            *keys(path),
+            *door.middleware(f"{mounted}{ENDPOINT}", ENDPOINT),
             Middleware(CallerMiddleware),
             Middleware(BoundedBody),
-            Middleware(JSONResponses, streaming=streaming, path=path),
+            Middleware(ScopeCheck, server=server, challenge=door.challenge(f"{mounted}{ENDPOINT}")),
+            Middleware(JSONResponses, streaming=streaming, path=ENDPOINT),
         ],
         stateless_http=True,
         json_response=True,
@@ -193,6 +252,7 @@ def http_app(
         allowed_hosts=names,
         allowed_origins=["*"],  # `OriginMiddleware` checks more than this
     )
+    app.add_exception_handler(HTTPException, on_http_exception)
     app.router.lifespan_context = combine_lifespans(app.lifespan, streaming.lifespan)
     return app
 

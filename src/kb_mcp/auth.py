@@ -4,23 +4,24 @@ A key in the gateway's settings has the rights of the gateway. For any other key
 owner and acts on behalf of that key, so that only the engine decides about access.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import wraps
 from hashlib import sha256
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import Forbidden, KbError, NotFound, SettingError, TooManyCalls, Unauthorized, Unavailable
 from kb.api.rights import ANYONE, KEY_PREFIX, ON_BEHALF_OF, Caller, Right
 from kb.asgi.bearer import CALLER
-from kb.asgi.key_check import Identify, identify_by
+from kb.asgi.key_check import Identify, SettingsKeys, identify_by
 from kb.client.client import EngineClient
 from kb.settings import listed
-from kb_mcp.clients import note_headers
+from kb_mcp.clients import holding, note_headers
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -29,8 +30,27 @@ _caller: ContextVar[Caller] = ContextVar("caller")
 """The caller. Without one, calls to the engine fail, so that forgetting to set it never grants the gateway's rights."""
 
 
-def key_verifier(keys: str | None, file: Path | None) -> Identify | None:
-    """Return a function that identifies the gateway's own keys; None without keys, which leaves the gateway open.
+@dataclass(frozen=True, slots=True)
+class TokenCaller(Caller):
+    """A program with an access token: the rights of a key as far as the person gave them to the program.
+
+    `resource` is the address of the endpoint that the token is for. `could_write` is true if the key may write and the
+    token may not.
+    """
+
+    resource: str = ""
+    could_write: bool = False
+
+
+class OwnKeys(Protocol):
+    """The gateway's own keys."""
+
+    async def __call__(self, token: str) -> Caller | None: ...
+    def of_digest(self, digest: bytes) -> str | None: ...
+
+
+def key_verifier(keys: str | None, file: Path | None) -> SettingsKeys | None:
+    """Return the gateway's own keys; None without keys, which leaves the gateway open.
 
     Raises:
         SettingError: a setting for keys contains none.
@@ -41,8 +61,8 @@ def key_verifier(keys: str | None, file: Path | None) -> Identify | None:
     return identify_by(given, file, "KB_MCP_API_KEY")
 
 
-def with_named_keys(own: Identify, engine: EngineClient) -> Identify:
-    """Return a function that identifies the gateway's own keys and the keys of the engine."""
+def with_named_keys(own: OwnKeys, engine: EngineClient) -> Identify:
+    """Return a function that identifies the gateway's own keys, and the keys and access tokens of the engine."""
 
     async def identify(token: str) -> Caller | None:
         if (caller := await own(token)) or not token.startswith(KEY_PREFIX):
@@ -56,9 +76,25 @@ def with_named_keys(own: Identify, engine: EngineClient) -> Identify:
             raise
         except KbError as error:
             raise Unavailable(error.detail) from error
-        return Caller(key["name"], key["right"], is_named=True)
+        grant = key["grant"]
+        if grant is None:
+            return Caller(key["name"], key["right"], is_named=True)
+        if not key["is_ours"] and not own.of_digest(bytes.fromhex(grant["key_digest"])):
+            return None
+        could_write = key["right"] == "read" and key["key_right"] != "read"
+        return TokenCaller(key["name"], key["right"], None, key["is_ours"], grant["resource"], could_write)
 
     return identify
+
+
+def at_resource(identify: Identify, resource: str | None) -> Identify:
+    """Return a function that takes only access tokens for one resource; for None, it takes no access tokens."""
+
+    async def checked(token: str) -> Caller | None:
+        caller = await identify(token)
+        return None if isinstance(caller, TokenCaller) and caller.resource != resource else caller
+
+    return checked
 
 
 def current_caller() -> Caller:
@@ -79,21 +115,14 @@ def current_name() -> str | None:
     return caller.name if caller.is_named else None
 
 
-@contextmanager
-def acting_as(caller: Caller) -> Iterator[None]:
+def acting_as(caller: Caller) -> AbstractContextManager[None]:
     """Act on behalf of a caller during the block."""
-    token = _caller.set(caller)
-    try:
-        yield
-    finally:
-        _caller.reset(token)
+    return holding(_caller, caller)
 
 
-@contextmanager
-def acting_for(name: str | None) -> Iterator[None]:
+def acting_for(name: str | None) -> AbstractContextManager[None]:
     """Act on behalf of the key with a name during the block; for None, of the gateway itself."""
-    with acting_as(Caller(name, is_named=True) if name else ANYONE):
-        yield
+    return acting_as(Caller(name, is_named=True) if name else ANYONE)
 
 
 def behalf_headers(_method: str, _path: str) -> dict[str, str]:

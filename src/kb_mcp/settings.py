@@ -1,11 +1,26 @@
 """The gateway's settings (requirements G-1, R-3): each is the environment variable `KB_` + its name."""
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from kb.api.limits import MAX_UPLOAD_MB
-from kb.settings import EngineKey, Key, Url, UserPath
+from kb.settings import EngineKey, Key, Url, UserPath, listed
+
+
+def _public(url: str) -> str:
+    """Return a URL without a final slash.
+
+    Raises:
+        ValueError: it is neither https nor on this machine, or has a query.
+    """
+    parts = urlsplit(url)
+    if parts.scheme != "https" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+        raise ValueError("it must begin with https://, except for an address of this machine")
+    if parts.query or parts.fragment:
+        raise ValueError("it must not have a query or a fragment")
+    return url.rstrip("/")
 
 
 class GatewaySettings(EngineKey):
@@ -32,6 +47,12 @@ class GatewaySettings(EngineKey):
         mcp_fetch_hosts: the hosts from which agents can add files by URL, separated by commas: example.org,
             *.example.org or * for each host with a public address. A host with a private address must be listed by
             name. By default, the gateway fetches nothing.
+        public_url: the address at which other machines reach the gateway, such as https://kb.example.org. Clients that
+            sign in over OAuth need it.
+        mcp_oauth: let clients sign in over OAuth, if an agent key is set.
+        mcp_oauth_redirects: addresses of your own clients to which OAuth may send its answer, separated by commas:
+            https://example.org/callback. Programs on the same machine, Claude, ChatGPT, Cursor and Visual Studio Code
+            need none.
         mcp_chatgpt: serve the tools search and fetch at /chatgpt/mcp, for clients that support no others.
         mcp_collections: also serve the collections surface at /collections/mcp.
         mcp_collection_names: the names of the collections, separated by commas; new documents go to the first.
@@ -49,6 +70,15 @@ class GatewaySettings(EngineKey):
     mcp_upload_seconds: Annotated[float, Field(gt=0)] = 600
     mcp_max_upload_mb: Annotated[int, Field(ge=1)] = MAX_UPLOAD_MB
     mcp_fetch_hosts: str = ""
+    public_url: Annotated[Url, AfterValidator(_public)] | None = None
+    mcp_oauth: bool = True
+    mcp_oauth_redirects: str = ""
     mcp_chatgpt: bool = False
     mcp_collections: bool = False
     mcp_collection_names: str = "documents,memory,workspace"
+
+    @property
+    def hosts(self) -> list[str]:
+        """The names by which clients may call the gateway besides loopback."""
+        own = [urlsplit(self.public_url).netloc] if self.public_url else []
+        return [*listed(self.mcp_allowed_hosts), *own]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby, takewhile
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from markupsafe import Markup, escape
 
@@ -71,24 +71,39 @@ def _without(text: str, signs: Mapping[int, str], begin: int, end: int) -> Marku
     return escape("".join(signs.get(at, text[at]) for at in range(begin, end)))
 
 
+class Body(NamedTuple):
+    """A document as HTML: its text, and the front matter that the text begins with."""
+
+    text: Markup
+    matter: Markup = Markup("")
+    is_matter_hit: bool = False
+    """Whether the visible passage is the front matter."""
+
+
 def body(
     doc_type: str,
     chunks: Sequence[Row],
     hit: int | None,
     words: set[str],
     about: Surroundings = Surroundings(),  # noqa: B008 - it cannot change
-) -> Markup:
-    """Return chunks as HTML; the chunk with the index `hit` is highlighted, and `words` are marked in it."""
+    *,
+    is_framed: bool = True,
+) -> Body:
+    """Return chunks as HTML, with `words` marked in the chunk with the index `hit`.
+
+    Args:
+        is_framed: whether the chunk gets a frame and the focus; the only chunk of a short document needs none.
+    """
     if doc_type in MARKDOWN:
-        return _markdown_with_hit(chunks, hit, words, about)
+        return _markdown_with_hit(chunks, hit, words, about, is_framed)
     parts: list[Markup] = []
     heading: list[str] = []
     for chunk in chunks:
         is_hit = chunk["index"] == hit
         inner = _chunk(doc_type, chunk, words if is_hit else set(), heading)
         heading = chunk["place"]["heading"]
-        parts.append(_section(chunk["index"], inner, is_hit))
-    return Markup("").join(parts)
+        parts.append(_section(chunk["index"], inner, is_hit and is_framed))
+    return Body(Markup("").join(parts))
 
 
 def _section(index: int, inner: Markup, is_hit: bool) -> Markup:
@@ -145,10 +160,12 @@ def _table(rows: Sequence[str], words: set[str], *, has_head: bool) -> Markup:
     return Markup('<div class="wide" tabindex="0"><table>{}<tbody>{}</tbody></table></div>').format(head, lines)
 
 
-def _markdown_with_hit(chunks: Sequence[Row], hit: int | None, words: set[str], about: Surroundings) -> Markup:
+def _markdown_with_hit(
+    chunks: Sequence[Row], hit: int | None, words: set[str], about: Surroundings, is_framed: bool
+) -> Body:
     """Return Markdown with the blocks of a chunk highlighted; it is rendered as a whole, because lists span chunks."""
     if not chunks:
-        return Markup("")
+        return Body(Markup(""))
     text, matter = "".join(chunk["text"] for chunk in chunks), ""
     first = chunks[0]["place"]["line_start"] - text[: len(text) - len(text.lstrip())].count("\n")
     if chunks[0]["index"] == 0:
@@ -161,18 +178,16 @@ def _markdown_with_hit(chunks: Sequence[Row], hit: int | None, words: set[str], 
     blocks = _blocks_of(parser().parse(text, env))
     hits = [is_at(place, first, block) for block in blocks] if place else [False] * len(blocks)
     is_matter_hit = bool(matter) and place is not None and place["line_start"] <= first and not any(hits)
-    parts = [fields(matter, about, words if is_matter_hit else frozenset())]
-    if is_matter_hit and hit is not None:
-        parts = [_section(hit, parts[0], is_hit=True)]
-    is_first = True
+    parts, is_first = [], True
     for is_hit, group in groupby(zip(hits, blocks, strict=True), key=itemgetter(0)):
         run = [token for _, block in group for token in block]
         html = shown(run, env | ({"words": words, "is_hit": True} if is_hit else {}))
-        if is_hit and hit is not None:
+        if is_hit and is_framed and hit is not None:
             html = _section(hit, html, is_first) if is_first else Markup('<div class="hit">{}</div>').format(html)
             is_first = False
         parts.append(html)
-    return Markup("").join(parts)
+    head = fields(matter, about, words if is_matter_hit else frozenset())
+    return Body(Markup("").join(parts), head, is_matter_hit)
 
 
 def _blocks_of(tokens: Sequence[Token]) -> list[list[Token]]:

@@ -23,11 +23,12 @@ from kb.api.tag_tree import tags_above
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
 from kb.markdown.signs import MARKDOWN
 from kb_web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
+from kb_web.folder_tree import folder_tree
 from kb_web.markdown_links import PICTURES
 from kb_web.marking import matched
 from kb_web.notices import one_operation, place_in
 from kb_web.pages import count, kind, language_asked, later_page, redirect, render
-from kb_web.rows import document_row, place
+from kb_web.rows import document_row, folders_above, place
 from kb_web.sessions import Visit
 from kb_web.surroundings import surroundings
 
@@ -38,6 +39,7 @@ MOST_OUTLINED: Final = 600
 """If a document has more chunks, the outline only covers the visible ones."""
 
 PAGE: Final = 50
+ORDERS: Final = ("recent", "oldest", "date")
 COUNTED: Final = 500
 """Number of documents of a filtered list whose tags are counted."""
 
@@ -74,11 +76,13 @@ async def browse(request: Request, visit: Visit) -> Response:
     asked = documents_asked(params)
     cursor = params.get("cursor") or None
     pairs = [(name, value) for name, value in params.multi_items() if name != "cursor" and value]
+    unsorted = [pair for pair in pairs if pair[0] != "sort"]
     active = active_filters(pairs)
-    page, status, tags = await asyncio.gather(
+    page, status, tags, tree = await asyncio.gather(
         visit.engine.documents(**asked, limit=PAGE, cursor=cursor, total="true"),
         visit.engine.status(),
         tags_within(visit, asked) if active else all_tags(visit),
+        folder_tree(visit, asked["source_prefix"] or ""),
     )
     return render(
         request,
@@ -91,6 +95,8 @@ async def browse(request: Request, visit: Visit) -> Response:
         active=active,
         asked=asked,
         status=status,
+        tree=tree,
+        orders={name: urlencode([*unsorted, ("sort", name)]) for name in ORDERS},
         tags=[
             row | {"query": urlencode([*pairs, ("tag", row["tag"])])} for row in tags if row["tag"] not in asked["tag"]
         ],
@@ -134,7 +140,7 @@ def documents_asked(params: QueryParams) -> dict[str, Any]:
         "lang": language_asked(params) or None,
         "source_prefix": params.get("path") or None,
         "name": params.get("name") or None,
-        "sort": "oldest" if params.get("sort") == "oldest" else "recent",
+        "sort": sort if (sort := params.get("sort")) in ORDERS else "recent",
     }
 
 
@@ -160,12 +166,14 @@ async def document(request: Request, visit: Visit) -> Response:
     about = await surroundings(visit, shown, links)
     about = replace(about, may_write=visit.right != "read")
     file, vault_link = await local_file(visit, shown)
+    row = document_row(shown)
     return render(
         request,
         "document.html",
-        document=document_row(shown),
+        document=row,
+        folders=folders_above(row["path"]),
         tags=shown["tags"],
-        text=await asyncio.to_thread(body, shown["doc_type"], chunks, hit, words, about),
+        body=await asyncio.to_thread(body, shown["doc_type"], chunks, hit, words, about, is_framed=count > 1),
         outline=outline(await _every(visit, document_id, chunks, count)),
         found=_hit_rows(shown["doc_type"], hits),
         hit=hit,
@@ -182,6 +190,7 @@ async def document(request: Request, visit: Visit) -> Response:
         parts=await parts(visit, shown),
         whole=await whole(visit, shown),
         page=await picture(visit, shown, hit, number_in(request.query_params.get("page"))),
+        is_about="about" in request.query_params,
         is_note=shown["doc_type"] == "note",
         is_picture=media_type_of(shown) is not None,
         file_path=file,
@@ -401,7 +410,7 @@ async def change_tags(request: Request, visit: Visit) -> Response:
     removed = [str(tag) for tag in form.getlist("remove")]
     if added or removed:
         await visit.engine.change_tags(document_id, add=added, remove=removed)
-    return redirect(visit, f"d/{document_id}")
+    return redirect(visit, f"d/{document_id}?about=1")
 
 
 async def delete(request: Request, visit: Visit) -> Response:

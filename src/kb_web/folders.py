@@ -18,7 +18,7 @@ from kb_web.pages import redirect, render
 from kb_web.sessions import Notice, Visit
 
 MAX_PATH: Final = 500
-FIELDS: Final = ("path", "name", "delete")
+FIELDS: Final = ("path", "name", "delete", "both")
 """The fields of the form that watches a folder."""
 
 
@@ -87,7 +87,8 @@ async def watch_folder(request: Request, sent: Mapping[str, str]) -> str:
         raise Invalid("This kb cannot watch folders. Run 'kb watch add' on the machine of the folder.")
     if not sent["path"].startswith(("/", "~")) and not PureWindowsPath(sent["path"]).drive:
         raise Invalid("Enter the whole path of the folder, such as ~/Documents/vault or /home/ada/vault.")
-    return await asyncio.to_thread(watch, sent["path"], name=sent["name"], delete=bool(sent["delete"]))
+    flags = {name: bool(sent[name]) for name in ("delete", "both")}
+    return await asyncio.to_thread(watch, sent["path"], name=sent["name"], **flags)
 
 
 def folder_row(folder: Row) -> Row:

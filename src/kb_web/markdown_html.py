@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from kb.markdown.front_matter import BLOCK
+from kb_web.formulas import mathml
 from kb_web.markdown_links import WEB, Surroundings, anchor_of, is_harmless
 from kb_web.markdown_syntax import BLOCK_ID, SIZE, add_syntax
 from kb_web.marking import mark
@@ -186,8 +187,8 @@ def _has_id(line: str, anchor: str) -> bool:
 
 def _comment(token: Token, env: EnvType) -> str:
     """Return a comment if a search found it, or nothing."""
-    shown = Markup('<{0} class="faint comment">{1}</{0}>').format(token.tag, _marked(token.content, env))
-    return shown if env.get("is_hit") else ""
+    text = _marked(token.content, env)
+    return Markup('<{0} class="faint comment">{1}</{0}>').format(token.tag, text) if "<mark>" in text else ""
 
 
 def _tag(token: Token, env: EnvType) -> str:
@@ -196,8 +197,10 @@ def _tag(token: Token, env: EnvType) -> str:
 
 
 def _math(token: Token, env: EnvType) -> str:
-    shown = _marked(token.content.strip(), env)
-    if token.type == "math_block":
+    is_block, shown = token.type == "math_block", _marked(token.content.strip(), env)
+    if "<mark>" not in shown and (drawn := mathml(token.content.strip(), is_block=is_block)):
+        return drawn
+    if is_block:
         return Markup('<pre class="math"><code>{}</code></pre>\n').format(shown)
     return Markup('<code class="math">{}</code>').format(shown)
 
@@ -206,7 +209,7 @@ def _callout(token: Token, env: EnvType) -> str:
     title, look = shown([token.copy(type="inline", children=token.meta["title"])], env), token.meta["look"]
     if not token.meta["fold"]:
         return Markup('<div class="callout look-{}"><p class="of">{}</p>\n').format(look, title)
-    is_open = Markup(" open") if token.meta["fold"] == "+" or env.get("is_hit") else ""
+    is_open = Markup(" open") if token.meta["fold"] == "+" or "<mark>" in _marked(token.meta["text"], env) else ""
     return Markup('<details class="callout look-{}"{}><summary>{}</summary>\n').format(look, is_open, title)
 
 

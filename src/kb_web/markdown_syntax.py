@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from kb.markdown.blocks import BREAKS, text_of
@@ -292,8 +292,10 @@ def _make_callout(tokens: list[Token], at: int) -> None:
     name, fold = kind[1].lower(), kind[2]
     if not text_of(title).strip():
         title[0].content = name.replace("-", " ").capitalize()
-    meta = {"look": CALLOUTS.get(name, "note"), "fold": fold, "title": title}
-    close = next(each for each in tokens[at:] if (each.type, each.level) == ("blockquote_close", tokens[at].level))
+    meta: dict[str, Any] = {"look": CALLOUTS.get(name, "note"), "fold": fold, "title": title}
+    level, last = tokens[at].level, range(at, len(tokens))
+    closing = next(each for each in last if (tokens[each].type, tokens[each].level) == ("blockquote_close", level))
+    close, meta["text"] = tokens[closing], "\n".join(token.content for token in tokens[at + 2 : closing])
     tokens[at].type, tokens[at].meta = "callout_open", meta
     close.type, close.meta = "callout_close", meta
     inline.children = rest

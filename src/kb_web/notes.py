@@ -2,18 +2,24 @@
 
 import asyncio
 import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from difflib import SequenceMatcher
 from typing import Any, Final
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from kb.api.errors import Changed, Invalid, KbError, NotANote, NotFound
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
+from kb.markdown.merge import merged
 from kb_web.document_html import Row
 from kb_web.documents import number_in, split_tags
 from kb_web.forms import BYTES_OF_CHARACTER
+from kb_web.history import shortened, version_row
 from kb_web.markdown_html import rendered
 from kb_web.pages import redirect, render
 from kb_web.sessions import Notice, Visit
@@ -24,9 +30,9 @@ PREVIEWED: Final = 200_000
 """The number of characters of a note that the preview shows."""
 
 DELETED: Final = (
-    "Someone deleted this note while you were writing. "
-    "Save your text as a new note, or restore the old note from the bin."
+    "This note was deleted while you were writing. Save your text as a new note, or restore the old note from the bin."
 )
+DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 HASH: Final = re.compile("[0-9a-f]{64}")
 
 Draft = dict[str, str]
@@ -51,11 +57,22 @@ async def new(request: Request, visit: Visit) -> Response:
         if job["status"] == "failed":
             raise Invalid(f"The note was not saved: {job['error']}")
     except KbError as error:
+        if is_script(request):
+            raise
         return _form(request, draft, error=error)
     if notice := _known_notice(job):
         visit.leave_notice(notice)
-    saved = f"d/{job['document_id']}" if job["document_id"] else "jobs"
-    return redirect(visit, f"{saved}?saved=new")
+    return saved(request, visit, f"d/{job['document_id']}" if job["document_id"] else "jobs", "new")
+
+
+def saved(request: Request, visit: Visit, place: str, draft: object) -> Response:
+    """Lead to what was saved; a script only learns the place."""
+    place = f"{place}?saved={draft}"
+    return JSONResponse({"place": place}) if is_script(request) else redirect(visit, place)
+
+
+def is_script(request: Request) -> bool:
+    return "text/html" not in request.headers.get("accept", "")
 
 
 def _known_notice(answer: Row) -> Notice | None:
@@ -65,6 +82,18 @@ def _known_notice(answer: Row) -> Notice | None:
     similar = "Similar notes:" if links else ""
     text = " ".join(filter(None, (known, similar)))
     return Notice(text, links=links) if text else None
+
+
+async def today(request: Request, visit: Visit) -> Response:
+    """Lead to the note that is named after a day, or to a new one; without a day, it is the server's own."""
+    await visit.require()
+    asked = request.query_params.get("day", "")
+    day = asked if DAY.fullmatch(asked) else f"{datetime.now().astimezone():%Y-%m-%d}"
+    [link] = (await visit.engine.look_up_links(f"[[{day}]]"))["links"]
+    if link["document_id"] is None:
+        return redirect(visit, f"new?title={day}")
+    shown = await visit.engine.document(link["document_id"], chunks=1)
+    return redirect(visit, f"d/{shown['id']}" + ("/edit" if shown["doc_type"] == "note" else ""))
 
 
 async def edit(request: Request, visit: Visit) -> Response:
@@ -79,6 +108,8 @@ async def edit(request: Request, visit: Visit) -> Response:
     try:
         note = await note_with(visit, note_id)
     except (NotFound, NotANote):
+        if is_script(request):
+            raise
         return _form(request, mine, error=NotFound(DELETED))
     shown = sent(form, "shown_") if "shown_tags" in form else as_draft(note)
     try:
@@ -86,14 +117,59 @@ async def edit(request: Request, visit: Visit) -> Response:
             raise Changed
         await visit.engine.update_note(note_id, mine["text"], if_match=base, inline_tags=True, **changes(mine, shown))
     except Changed:
-        note = await visit.engine.document(note_id)
-        theirs = as_draft(note)
-        mine |= merged(mine, shown, theirs)
-        fields = {"mine": mine, "theirs": theirs, "id": note_id, "content_hash": note["content_hash"]}
-        return render(request, "conflict.html", 412, **fields)
+        if conflict := await combine(visit, note_id, mine, shown, base):
+            if is_script(request):
+                raise
+            return render(request, "conflict.html", 412, id=note_id, **conflict)
     except KbError as error:
+        if is_script(request):
+            raise
         return _form(request, mine, shown, note_id, base, error)
-    return redirect(visit, f"d/{note_id}?saved={note_id}")
+    return saved(request, visit, f"d/{note_id}", note_id)
+
+
+async def combine(visit: Visit, note_id: int, mine: Draft, shown: Draft, base: str) -> Row | None:
+    """Save a draft of a note that has changed since, combined by lines as in a notes folder.
+
+    Return the fields of the page that shows a conflict, if both changed the same lines.
+    """
+    note, versions = await visit.engine.document(note_id), (await visit.engine.history(note_id))["versions"]
+    theirs = as_draft(note)
+    if mine == theirs:  # the answer to an earlier save was lost
+        return None
+    number = next((version["number"] for version in versions if version["content_hash"] == base), None)
+    origin = (await visit.engine.version(note_id, number))["text"] if number else None
+    text = None if origin is None else await asyncio.to_thread(merged, origin, mine["text"], theirs["text"])
+    if text is not None:
+        with suppress(Changed):
+            change = changes(mine, shown)
+            await visit.engine.update_note(
+                note_id,
+                text,
+                if_match=note["content_hash"],
+                inline_tags=True,
+                **change,
+                why="combined with other changes",
+            )
+            history = ((f"d/{note_id}/history", "History"),)
+            visit.leave_notice(Notice("The note had changed meanwhile. kb combined both changes.", links=history))
+            return None
+    return {
+        "mine": mine | with_fields(mine, shown, theirs),
+        "theirs": theirs,
+        "content_hash": note["content_hash"],
+        "last": version_row(versions[0]),
+        "changes": list(shortened([*differences(theirs["text"], mine["text"])])),
+    }
+
+
+def differences(before: str, after: str) -> Iterator[Row]:
+    """Yield the differences of two texts by lines."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    for kind, start, end, first, last in SequenceMatcher(None, old, new).get_opcodes():
+        for name, lines in (("equal" if kind == "equal" else "delete", old[start:end]), ("insert", new[first:last])):
+            if lines and not (kind == "equal" and name == "insert"):
+                yield {"kind": name, "text": "".join(lines)}
 
 
 async def note_with(visit: Visit, note_id: int) -> Row:
@@ -134,7 +210,7 @@ def changes(mine: Draft, shown: Draft) -> dict[str, Any]:
     }
 
 
-def merged(mine: Draft, shown: Draft, theirs: Draft) -> Draft:
+def with_fields(mine: Draft, shown: Draft, theirs: Draft) -> Draft:
     """Return the current title and tags of the note with the changes of the form applied."""
     change = changes(mine, shown)
     remaining = [tag for tag in split_tags(theirs["tags"]) if tag not in change["tags_remove"]]

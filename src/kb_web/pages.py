@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import cache
 from hashlib import sha256
@@ -15,14 +16,16 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from kb.api.errors import KbError, TooManyGuesses, Unauthorized
+from kb.api.errors import ForeignOrigin, Invalid, KbError, TooManyGuesses, Unauthorized
+from kb.api.limits import MAX_TAGS
 from kb.api.omissions import phrase
 from kb.asgi.error_replies import on_http_exception, on_kb_error
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb_web.document_html import Row, plain
+from kb_web.forms import OTHER_FIELDS, read_form
 from kb_web.sessions import Visit
 
 if TYPE_CHECKING:
@@ -36,6 +39,9 @@ THEME: Final = "kb_theme"
 """The cookie with the theme that was chosen for a browser."""
 
 THEMES: Final = ("light", "dark")
+LONGEST_KEPT: Final = 8 << 20
+"""Maximum size in bytes of a field that is kept while its writer signs in; the form has its own limit."""
+
 LANGUAGE_CODE: Final = re.compile("[a-z]{2}")
 TYPE_NAMES: Final = {
     "code": "Source code", "csv": "Table (CSV)", "docx": "Word", "eml": "Mail", "enex": "Evernote",
@@ -64,7 +70,7 @@ TITLES: Final = {
 @cache
 def assets() -> str:
     """Return a hash of the stylesheet and scripts, which browsers cache forever."""
-    files = sorted(STATIC.iterdir())
+    files = sorted(file for file in STATIC.rglob("*") if file.is_file())
     return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
@@ -80,7 +86,7 @@ def render(request: Request, template: str, status_code: int = 200, **context: o
         "may_write": visit.right != "read",
         "may_manage": visit.right == "admin",
         "here": request.url.path,
-        "back_to": request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else ""),
+        "back_to": place_of(request),
         "seen": f"{visit.began:.3f}",
         "is_fragment": is_fragment,
         "notice": None if is_fragment else visit.take_notice(),
@@ -121,7 +127,9 @@ async def on_error(request: Request, error: Exception) -> Response:
     visit: Visit = request.app.state.visits.of(request)
     request.state.visit = visit
     if isinstance(error, Unauthorized):
-        response = await sign_in_first(request, visit)
+        response = await sign_in_first(request)
+    elif isinstance(error, ForeignOrigin) and (kept := await kept_form(request)):
+        response = render(request, "send_again.html", error.status, place=place_of(request), kept=kept, is_stale=True)
     else:
         status, title, detail = described(error)
         response = render(request, "error.html", status, title=title, detail=detail, status=status)
@@ -129,12 +137,26 @@ async def on_error(request: Request, error: Exception) -> Response:
     return response
 
 
-async def sign_in_first(request: Request, visit: Visit) -> Response:
-    """Ask for the key, and then return to the requested page."""
-    if request.method == "POST":
-        return redirect(visit, "sign-in")
-    place = request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else "")
-    return render(request, "sign_in.html", HTTPStatus.UNAUTHORIZED, place=place, wrong=None)
+async def sign_in_first(request: Request) -> Response:
+    """Ask for the key, and then return to the requested page, or to the form that was sent."""
+    kept = await kept_form(request)
+    place = place_of(request) if kept or request.method == "GET" else ""
+    return render(request, "sign_in.html", HTTPStatus.UNAUTHORIZED, place=place, kept=kept, wrong=None)
+
+
+def place_of(request: Request) -> str:
+    return request.url.path.lstrip("/") + (f"?{request.url.query}" if request.url.query else "")
+
+
+async def kept_form(request: Request) -> list[tuple[str, str]]:
+    """Return the fields of a form that one of our pages sent and kb did not accept, so that the page can show them."""
+    if request.method != "POST" or request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        return []
+    form = getattr(request.state, "posted", None)
+    if form is None:
+        with suppress(Invalid, ClientDisconnect, RuntimeError):  # not a form, or one with files, or read in part
+            form = await read_form(request, lambda _: None, fields=OTHER_FIELDS + MAX_TAGS, field=LONGEST_KEPT)
+    return [(name, str(value)) for name, value in (form.multi_items() if form else ()) if name != "token"]
 
 
 def described(error: Exception) -> tuple[int, str, str]:

@@ -7,8 +7,9 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Final
 
 from starlette.datastructures import FormData
@@ -26,32 +27,14 @@ from kb.client.client import PREFIX, EngineClient
 from kb.client.transport import Outgoing
 from kb.clock import own_time
 from kb_web.forms import OTHER_FIELDS, read_form
+from kb_web.session_file import DAYS, FILE, MAX_SESSIONS, Session, SessionFile, digest_of
 
 COOKIE: Final = "kb_session"
-DAYS: Final = 30
-MAX_SESSIONS: Final = 1000
 ROTATE_SECONDS: Final = 12 * 3600
 LATE_SECONDS: Final = 60
 """How long a previous session id remains valid, for requests that were in progress during the change."""
 
 SECURE: Final = "https"
-
-
-@dataclass(slots=True)
-class Session:
-    """The session of a visitor, signed in with a key."""
-
-    key: str
-    right: str
-    """The right of the key: `read`, `write` or `admin`."""
-
-    seed: str
-    """The base of its tokens; it stays the same when the id changes."""
-
-    since: float = field(default_factory=time.monotonic)
-    """When its id was created."""
-
-    until: float = field(default_factory=lambda: time.monotonic() + DAYS * 86400)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +70,15 @@ class Visit:
         self._address = request.client.host if request.client else None
         self.id = self._sent if 20 <= len(self._sent) <= 100 else secrets.token_urlsafe(32)
         self.session = visits.session(self.id)
-        if self.session and time.monotonic() - self.session.since > ROTATE_SECONDS:
-            self.id = visits.rotate(self.id, self.session)
+        if self.session and time.time() - self.session.since > ROTATE_SECONDS:
+            self.change_id(self.session)
         self.engine = self.engine_with(self.session.key if self.session else None)
         self.root = relative_root(request)
         self.is_known = bool(self._sent)
 
     @property
     def token(self) -> str:
-        return self._visits.token(self.session.seed if self.session else self.id)
+        return hmac.new((self.session.seed if self.session else self.id).encode(), b"form", sha256).hexdigest()
 
     @property
     def right(self) -> str:
@@ -161,8 +144,12 @@ class Visit:
         token = request.headers.get("x-kb-token")
         if token is not None:
             self.check(token)
-        check = self.check if token is None else lambda _: None
-        return await read_form(request, check, fields=OTHER_FIELDS + MAX_TAGS, field=field, files=files)
+        is_own_page = request.headers.get("sec-fetch-site") == "same-origin"  # so that what a person wrote is not lost
+        check = self.check if token is None and not is_own_page else lambda _: None
+        form = await read_form(request, check, fields=OTHER_FIELDS + MAX_TAGS, field=field, files=files)
+        request.state.posted = form
+        self.check(token if token is not None else form.get("token"))
+        return form
 
     def leave_notice(self, notice: Notice) -> None:
         self._visits.leave_notice(self.id, notice)
@@ -173,14 +160,19 @@ class Visit:
     def sign_in(self, key: str, right: str) -> None:
         """Start a session with a new id, for a key with this right."""
         self.sign_out()
-        self.session = Session(key, right, secrets.token_urlsafe(16))
-        self.id = self._visits.add(self.session)
+        now = time.time()
+        self.change_id(Session(key, right, secrets.token_urlsafe(16), now, now + DAYS * 86400))
         self.engine = self.engine_with(key)
 
     def change_key(self, key: str) -> None:
         if self.session:
-            self.session.key = key
+            self.change_id(replace(self.session, key=key))
             self.engine = self.engine_with(key)
+
+    def change_id(self, session: Session) -> None:
+        """Give the session a new id; the previous one stays valid briefly."""
+        self.session = replace(session, since=time.time())
+        self.id = self._visits.rotate(self.id, self.session)
 
     def sign_out(self) -> None:
         self._visits.end(self.id)
@@ -215,65 +207,54 @@ class Streamed(Response):
 
 
 class Sessions:
-    """The sessions of visitors who have signed in. They are kept only in memory, so that no key is written to disk.
+    """The sessions of visitors who have signed in, and what waits to be said to each visitor.
 
     Args:
         engine: the engine's app.
+        folder: the data folder.
     """
 
-    def __init__(self, engine: ASGIApp) -> None:
+    def __init__(self, engine: ASGIApp, folder: Path) -> None:
         self.engine = engine
-        self._secret = secrets.token_bytes(32)
-        self._sessions: OrderedDict[bytes, Session] = OrderedDict()
-        self._former: OrderedDict[bytes, tuple[float, Session]] = OrderedDict()
-        self._notices: OrderedDict[bytes, Notice] = OrderedDict()
+        self.kept = SessionFile(folder / FILE)
+        self._former: OrderedDict[str, tuple[float, Session]] = OrderedDict()
+        self._notices: OrderedDict[str, Notice] = OrderedDict()
 
     def of(self, request: Request) -> Visit:
         return Visit(self, request)
 
     def session(self, visit_id: str) -> Session | None:
-        digest = _digest(visit_id)
-        session = self._sessions.get(digest)
-        if session is None:
-            until, session = self._former.get(digest, (0, None))
-            return session if until > time.monotonic() else None
-        if session.until < time.monotonic():
-            del self._sessions[digest]
-            return None
-        return session
-
-    def add(self, session: Session) -> str:
-        """Store a session; return its id."""
-        visit_id = secrets.token_urlsafe(32)
-        self._sessions[_digest(visit_id)] = session
-        if len(self._sessions) > MAX_SESSIONS:
-            self._sessions.popitem(last=False)
-        return visit_id
+        until, former = self._former.get(digest_of(visit_id), (0, None))
+        return self.kept.session(visit_id) or (former if until > time.monotonic() else None)
 
     def rotate(self, visit_id: str, session: Session) -> str:
-        """Give a session a new id, and return it; the previous id stays valid briefly."""
-        self._sessions.pop(_digest(visit_id), None)
-        self._former[_digest(visit_id)] = (time.monotonic() + LATE_SECONDS, session)
-        if len(self._former) > MAX_SESSIONS:
-            self._former.popitem(last=False)
-        session.since = time.monotonic()
-        return self.add(session)
+        """Keep a session under a new id, and return it; its previous id stays valid briefly."""
+        if self.session(visit_id):
+            self._former[digest_of(visit_id)] = (time.monotonic() + LATE_SECONDS, session)
+            if len(self._former) > MAX_SESSIONS:
+                self._former.popitem(last=False)
+        new = secrets.token_urlsafe(32)
+        self.kept.add(new, session, instead_of=visit_id)
+        return new
 
     def leave_notice(self, visit_id: str, notice: Notice) -> None:
-        self._notices[_digest(visit_id)] = notice
+        self._notices[digest_of(visit_id)] = notice
         if len(self._notices) > MAX_SESSIONS:
             self._notices.popitem(last=False)
 
     def take_notice(self, visit_id: str) -> Notice | None:
-        return self._notices.pop(_digest(visit_id), None)
+        return self._notices.pop(digest_of(visit_id), None)
 
     def end(self, visit_id: str) -> None:
-        session = self._sessions.pop(_digest(visit_id), None)
-        for digest in [digest for digest, (_, former) in self._former.items() if former is session]:
-            del self._former[digest]
+        session = self.session(visit_id)
+        self.kept.end(visit_id)
+        if session:
+            self._former = OrderedDict(row for row in self._former.items() if row[1][1].seed != session.seed)
 
-    def token(self, seed: str) -> str:
-        return hmac.new(self._secret, seed.encode(), sha256).hexdigest()
+    def end_others(self, visit_id: str) -> int:
+        """End all other sessions, and return their number."""
+        self._former.clear()
+        return self.kept.end_others(visit_id)
 
 
 def sent_cookie(request: Request) -> str:
@@ -287,7 +268,3 @@ def relative_root(request: Request) -> str:
     path: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
     depth = path.partition(b"?")[0].count(b"/") - 1
     return "../" * depth or "./"
-
-
-def _digest(visit_id: str) -> bytes:
-    return sha256(visit_id.encode()).digest()

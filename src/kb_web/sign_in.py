@@ -2,23 +2,30 @@
 
 import re
 from http import HTTPStatus
+from typing import Final
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from kb.api.errors import TooManyGuesses, Unauthorized
 from kb.asgi.hosts import outer_address, outer_path
-from kb_web.pages import STATIC, WITHIN, redirect, render
-from kb_web.sessions import Visit
+from kb_web.pages import LONGEST_KEPT, STATIC, WITHIN, count, redirect, render
+from kb_web.sessions import Notice, Visit
+
+KEPT: Final = "kept:"
+"""The beginning of the names of fields that belong to the form a visitor sent before signing in."""
 
 
 async def sign_in(request: Request, visit: Visit) -> Response:
     if request.method != "POST":
-        return render(request, "sign_in.html", place="", wrong=None)
-    form = await visit.open_form(request)
+        if "text/html" not in request.headers.get("accept", ""):  # an open page, whose session has ended
+            return JSONResponse({"token": visit.token, "is_signed_in": visit.session is not None})
+        return render(request, "sign_in.html", place="", kept=(), wrong=None)
+    form = await visit.open_form(request, field=LONGEST_KEPT)
     key, place = str(form.get("key", "")).strip(), str(form.get("place", ""))
     place = place if WITHIN.fullmatch(place) else ""
+    kept = [(name.removeprefix(KEPT), str(value)) for name, value in form.multi_items() if name.startswith(KEPT)]
     try:
         rights = await visit.engine_with(key if key.isascii() and key.isprintable() else "?").own_rights()
     except Unauthorized:
@@ -27,12 +34,20 @@ async def sign_in(request: Request, visit: Visit) -> Response:
         wrong = error.detail
     else:
         visit.sign_in(key, rights["right"])
-        return redirect(visit, place)
-    return render(request, "sign_in.html", HTTPStatus.UNAUTHORIZED, place=place, wrong=wrong)
+        return (
+            render(request, "send_again.html", place=place, kept=kept, is_stale=False)
+            if kept
+            else redirect(visit, place)
+        )
+    return render(request, "sign_in.html", HTTPStatus.UNAUTHORIZED, place=place, kept=kept, wrong=wrong)
 
 
 async def sign_out(request: Request, visit: Visit) -> Response:
-    await visit.open_form(request)
+    form = await visit.open_form(request)
+    if form.get("others") == "1" and visit.right == "admin":
+        number = request.app.state.visits.end_others(visit.id)
+        visit.leave_notice(Notice(f"Signed out {count(number, 'other browser')}."))
+        return redirect(visit, "settings")
     visit.sign_out()
     response = redirect(visit, "sign-in")
     if outer_path(request) == "/":  # drafts and recent searches; under a path it would also delete data of other apps

@@ -120,7 +120,7 @@ def test_a_method_without_a_guard_is_refused(make_store):
         with pytest.raises(AttributeError, match="no guard for 'expire'"):
             tx.history.expire(1)
         with pytest.raises(AttributeError):
-            tx.note_files.all()
+            tx.note_files("").all()
 
 
 def discard_and_fail(tx, document_id):

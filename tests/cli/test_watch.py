@@ -97,6 +97,53 @@ def test_now_syncs_in_the_terminal_and_reports_to_the_engine(kb, watched, tag):
     assert f"{tag}: empty.pdf: " in kb("watch", "list").stderr
 
 
+def test_a_synced_vault_is_edited_on_both_sides_and_can_be_only_read_again(kb, engine, folder, tag):
+    note = folder / "rust.md"
+    assert kb("watch", "add", folder, "--as", tag, "--tags", tag).returncode == 0
+    until_synced(kb, tag, files=2)
+    ids = {each["source_path"]: each["id"] for each in documents_below(engine, f"{tag}/")}
+    added = kb("watch", "add", folder, "--as", tag, "--both")
+    assert (added.returncode, added.stdout) == (0, f"kb keeps {folder} as {tag}, in both directions.\n"), added
+    eventually(
+        "the file is a note", lambda: documents_below(engine, f"{tag}/"), lambda each: types(each) == {"note", "text"}
+    )
+    before = note.read_text()
+    assert kb("updatenote", ids[f"{tag}/rust.md"], "--append", "Said by an agent.").returncode == 0
+    eventually("the file has the words", lambda: "Said by an agent." in note.read_text())
+    assert note.read_text().startswith(before)
+    assert kb("addnote", "From an agent.", "--source-path", f"{tag}/ideas/new.md").returncode == 0
+    eventually("the new note has a file", (folder / "ideas" / "new.md").exists)
+    note.write_text(f"Written by hand, in {tag}.")
+    eventually("the words are found", lambda: kb("get", ids[f"{tag}/rust.md"]).stdout, lambda text: "by hand" in text)
+    assert {each["id"] for each in documents_below(engine, f"{tag}/")} >= set(ids.values())
+    assert "watching, both ways" in kb("watch", "list").stdout
+    now = kb("watch", "now", tag)
+    assert (now.returncode, now.stdout) == (0, f"{tag}: 3 files, all up to date\n"), now
+    refused = kb("sync", folder)
+    assert (refused.returncode, "first run 'kb watch remove'" in refused.stderr) == (2, True)
+    assert kb("watch", "remove", tag).returncode == 0
+    assert kb("sync", folder, "--as", tag).returncode == 0
+    assert {each["id"] for each in documents_below(engine, f"{tag}/")} >= set(ids.values())
+
+
+def types(documents):
+    return {each["doc_type"] for each in documents}
+
+
+def test_a_folder_that_the_engine_does_not_see_cannot_be_kept_in_both_directions(kb, engine, folder, tag):
+    with httpx2.Client(base_url=f"{engine.url}/api/v1", headers={"Authorization": f"Bearer {KEY}"}) as http:
+        claimed = {"prefix": f"{tag}/", "machine": "m", "host": "h", "path": str(folder)}
+        http.put("folders", json=claimed).raise_for_status()
+        watch = {"prefix": f"{tag}/", "machine": "m", "both": True, "place": "1 2"}
+        refused = http.put(f"folders/watches/{'0' * 32}", json=watch)
+        limited = http.post("keys", json={"name": f"writes-{tag}", "right": "write"}).json()["key"]
+        key = {"Authorization": f"Bearer {limited}"}
+        forbidden = http.put(f"folders/watches/{'0' * 32}", json=watch, headers=key)
+    assert (refused.status_code, "The engine does not see the folder" in refused.text) == (422, True)
+    assert forbidden.status_code == 403
+    assert row(kb, tag) is None
+
+
 def test_a_removed_folder_is_followed_no_more_and_its_documents_stay(kb, engine, watched, tag):
     until_synced(kb, tag, files=2)
     removed = kb("watch", "remove", watched)

@@ -14,24 +14,29 @@ from tests.conftest import ALL_APPS, ROOT, without_settings
 from tests.support.eventually import SECONDS
 from tests.support.pdf import pdf
 
-NOTE, LEASE = 42, 7
-"""The ids of a note and a file in the examples of the docs."""
+DOCUMENTS = 60
+"""The documents that a reader has before they paste anything."""
 
 
 @pytest.fixture(scope="session")
 def filled(start_server, tmp_path_factory):
-    """A server without keys, with documents up to note 42. Document 7 is a PDF."""
+    """A server without keys, with a reader's own documents: notes and a PDF."""
     with (
         start_server(tmp_path_factory.mktemp("filled"), KB_APPS=ALL_APPS) as server,
         httpx2.Client(base_url=f"{server.url}/api/v1") as engine,
     ):
         lease = {"file": ("lease.pdf", pdf("The lease ends in March 2028."))}
-        key = {"text": "The spare key is with the neighbours at number 14."}
-        for number in range(1, NOTE + 1):
+        assert engine.post("jobs", params={"wait": 30}, files=lease).json()["document_id"] == 1
+        for number in range(2, DOCUMENTS + 1):
             tides = {"text": f"Tide table, day {number}.", "tags": ["tides"]}
-            content = {LEASE: {"files": lease}, NOTE: {"json": key}}.get(number, {"json": tides})
-            assert engine.post("jobs", params={"wait": 30}, **content).json()["document_id"] == number
+            assert engine.post("jobs", json=tides).json()["document_id"] == number
         yield server
+
+
+def own_documents(server):
+    """Return the reader's own documents, each with all its fields and its text."""
+    with httpx2.Client(base_url=f"{server.url}/api/v1") as engine:
+        return [engine.get(f"documents/{number}").json() for number in range(1, DOCUMENTS + 1)]
 
 
 @pytest.fixture(scope="session")
@@ -75,9 +80,10 @@ def run_in_home(filled, home):
         environment.pop(unwanted, None)
 
     def run(script):
+        before = own_documents(filled)
         shown = home / ".shown.sh"
         shown.write_text(script.replace("127.0.0.1:8000", f"127.0.0.1:{filled.port}"))
-        return subprocess.run(
+        ended = subprocess.run(
             ["bash", "-euo", "pipefail", shown],
             stdin=subprocess.DEVNULL,
             cwd=home,
@@ -87,5 +93,7 @@ def run_in_home(filled, home):
             timeout=SECONDS,
             check=False,
         )
+        assert own_documents(filled) == before, "a pasted block changed the reader's documents"
+        return ended
 
     return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -36,6 +37,20 @@ def test_a_block_that_does_not_run_here_says_why(page):
             mark, _, reason = block.reason.partition(": ")
             assert (block.language in RUN, mark) == (True, "notest"), block.place
             assert reason.startswith(REASONS), block.place
+
+
+LITERAL = re.compile(
+    r"\bkb (?:get|tag|delete|updatenote|history|revert|restore|links|similar|undo) \d"
+    r"|(?:documents|notes)/\d|--replaces \d|document_id\W+\d"
+)
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
+def test_nothing_that_can_be_pasted_names_a_document_of_the_reader_or_purges_without_a_question(page):
+    for block in blocks(page):
+        if block.language in RUN:
+            assert not LITERAL.search(block.text), block.place
+            assert not any("--yes" in line and "--purge" in line for line in block.text.splitlines()), block.place
 
 
 def test_every_block_has_a_known_language():

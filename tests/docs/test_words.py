@@ -106,11 +106,3 @@ def test_limits_are_as_documented():
         f"{MAX_TAGS} at once, of {MAX_TAG_CHARS} characters",
     ):
         assert said in page
-
-
-def test_the_readme_says_the_defaults():
-    rows = re.findall(r"(?m)^\| `(KB_\w+)` \| `(\S+)` \|", (ROOT / "README.md").read_text())
-    settings = (MADE / "settings.md").read_text()
-    assert rows
-    for name, default in rows:
-        assert re.search(rf"(?m)^\| `{name}` \| .*`{re.escape(default)}`.* \|", settings), name

@@ -1,4 +1,4 @@
-"""Each image contains only its own extras, so nothing else can be imported by accident."""
+"""Each image contains only its own groups of packages, so nothing else can be imported by accident."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ LIST_MODULES = "import sys, {module}; print(*sorted({{name.partition('.')[0] for
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    """Makes environments with some extras only: `environment("engine,cpu")` answers their Python."""
+    """Makes environments with some groups only: `environment("engine", "cpu")` answers their Python."""
     uv = Path(sys.executable).with_name("uv")
 
-    def make(extras):
+    def make(*groups):
         folder = tmp_path_factory.mktemp("environment") / "venv"
         python = folder / "bin" / "python"
         subprocess.run([uv, "venv", "-q", "--python", sys.executable, folder], check=True)
         pins = ROOT / "requirements" / "runtime.txt"
-        install = [uv, "pip", "install", "-q", "--python", python, "-c", pins, f"{ROOT}[{extras}]"]
-        subprocess.run(install, check=True)
+        install = [uv, "pip", "install", "-q", "--python", python]
+        chosen = [word for group in ("command", *groups) for word in ("--group", group)]
+        subprocess.run([*install, "-c", pins, *chosen], check=True, cwd=ROOT)
+        subprocess.run([*install, "--no-deps", ROOT], check=True)
         return python
 
     return make
@@ -49,7 +51,7 @@ def test_the_gateway_needs_neither_database_nor_model_nor_the_engines_framework(
 @pytest.mark.slow
 @pytest.mark.requirement("S-2")
 def test_the_engine_needs_no_mcp_library(environment):
-    python = environment("engine,cpu")
+    python = environment("engine", "cpu")
     loaded = modules_after(python, "kb.app")
     assert {"fastapi", "onnxruntime"} <= loaded
     assert not loaded & {"fastmcp", "mcp", "mcp_types", "typer"}

@@ -208,17 +208,22 @@ def test_a_map_does_not_tell_a_limited_key_that_others_write(embedder, make_stor
         assert maps.positions(None)[1] in (True, False)
 
 
-def test_the_inbox_logs_no_names(caplog, tmp_path, make_store):
+def test_the_inbox_logs_no_names(caplog, tmp_path, make_store, monkeypatch):
     from kb.blobs.folder import FolderBlobs
-    from kb.inbox import Inbox
+    from kb.documents.originals import Originals
+    from kb.notes_folder import attachments
+    from kb.notes_folder.folder import NotesFolder
+    from kb.notes_folder.parts import FolderParts
 
+    monkeypatch.setattr(attachments, "QUIET_SECONDS", 0.0)
     (tmp_path / "inbox").mkdir()
     (tmp_path / "staging").mkdir()
-    (tmp_path / "data").mkdir()
     (tmp_path / "inbox" / "Project-Zanzibar-layoffs.txt").write_text("words")
     with make_store(dimensions=8) as store, caplog.at_level(logging.INFO):
-        inbox = Inbox(tmp_path / "inbox", store, FolderBlobs(tmp_path), tmp_path / "data", 1000, lambda: None)
-        inbox.look()
-        inbox.look()
-    assert "added from the inbox" in caplog.text
+        originals = Originals(FolderBlobs(tmp_path), keep=True)
+        parts = FolderParts(tmp_path / "inbox", store, originals, None, 1000, direction="in", all_files=True)
+        inbox = NotesFolder(parts)
+        inbox.step()
+        inbox.step()
+    assert "added from a folder" in caplog.text
     assert "Zanzibar" not in caplog.text

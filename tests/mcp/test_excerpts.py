@@ -8,7 +8,7 @@ import pytest
 
 from kb.client.client import EngineClient
 from kb_mcp.tools.rendering import shown_text
-from kb_mcp.tools.shortened_results import WHOLE_RESULTS, excerpts
+from kb_mcp.tools.shortened_results import excerpt
 from tests.conftest import KEY
 from tests.http.conftest import until_idle
 
@@ -17,17 +17,11 @@ FILLER = "The crew mended the nets and waited for the wind to turn. "
 QUESTION = {"query": "Which lighthouse did the pilot sight?", "tags": [TAG]}
 
 
-def found(text, *words, front_matter=""):
-    """A result of the engine that matched words."""
+def shown(text, *words, front_matter="", title="Log"):
+    """The excerpt of a result of the engine that matched words."""
     whole = front_matter + text
     places = sorted((whole.index(word), whole.index(word) + len(word)) for word in words)
-    return {"text": whole, "index": 0, "highlights": places}
-
-
-def shown(text, *words, **more):
-    [ranges] = excerpts([found("x", "x")] * WHOLE_RESULTS + [found(text, *words, **more)], WHOLE_RESULTS)[
-        WHOLE_RESULTS:
-    ]
+    ranges = excerpt({"text": whole, "title": title, "index": 0, "highlights": places})
     return shown_text({"text": text, "shown": ranges} if ranges else {"text": text})
 
 
@@ -45,19 +39,17 @@ def logbooks(server):
     asyncio.run(fill())
 
 
-async def test_the_first_of_ten_results_are_whole_and_the_later_ones_are_excerpts(agent, logbooks):
-    result = await agent.call_tool("kb_search", QUESTION | {"top": 10})
+async def test_of_a_short_answer_only_the_best_passage_is_whole(agent, logbooks):
+    result = await agent.call_tool("kb_search", QUESTION)
     answer = result.content[0].text
-    assert answer.count("the pilot sighted the lighthouse of Skagen.") == 10
-    assert answer.count(FILLER.strip()) == WHOLE_RESULTS * 10
-    assert answer.count("\n…On day ") == 10 - WHOLE_RESULTS
-    assert answer.endswith(">>> Sentences left out at …; all=true shows them.")
-    found = result.structured_content["results"]
-    assert all(each["text"].count(FILLER.strip()) == 10 for each in found)
+    assert answer.count(FILLER.strip()) == 10
+    assert answer.count("\n…On day ") == 9
+    assert answer.endswith(">>> Sentences left out at …: top=20.")
+    assert all(each["text"].count(FILLER.strip()) == 10 for each in result.structured_content["results"])
 
 
-@pytest.mark.parametrize("more", [{"all": True}, {"top": 11}, {"top": 10, "sort": "recent"}])
-async def test_passages_are_whole_if_the_agent_asks_for_all_or_the_last_may_be_the_best(agent, logbooks, more):
+@pytest.mark.parametrize("more", [{"top": 10}, {"top": 11}, {"top": 10, "sort": "recent"}])
+async def test_passages_are_whole_if_the_agent_says_how_many(agent, logbooks, more):
     result = await agent.call_tool("kb_search", QUESTION | more)
     assert result.content[0].text.count(FILLER.strip()) == 100
     assert not any("shown" in each for each in result.structured_content["results"])
@@ -69,16 +61,17 @@ async def test_the_collections_surface_shows_the_same_excerpts(start_gateway, se
     settings = {"KB_ENGINE_URL": server.url, "KB_API_KEY": KEY, "KB_MCP_COLLECTIONS": "1"}
     with start_gateway(**settings) as gateway:
         async with Client(f"{gateway.url}/collections/mcp") as agent:
-            result = await agent.call_tool("kb_search", QUESTION | {"top": 10})
-    assert result.content[0].text.count(FILLER.strip()) == WHOLE_RESULTS * 10
+            result = await agent.call_tool("kb_search", QUESTION)
+    assert result.content[0].text.count(FILLER.strip()) == 10
 
 
-async def test_of_a_short_answer_only_the_first_result_is_whole(agent, logbooks):
-    result = await agent.call_tool("kb_search", QUESTION)
-    answer = result.content[0].text
-    assert answer.count(FILLER.strip()) == 10
-    assert answer.count("\n…On day ") == 9
-    assert answer.endswith(">>> Sentences left out at …; all=true shows them.")
+@pytest.mark.parametrize(
+    "heading", ["## The bell of the chapel", "The bell of the chapel", "**The bell of the chapel**"]
+)
+def test_an_excerpt_is_never_a_heading_alone(heading):
+    text = f"{heading}\n\nIt rang until 14 May 2029. {FILLER * 8}\n\nNothing else."
+    said = shown(text, "bell", "chapel", title="The bell of the chapel")
+    assert said == f"{heading}\n\nIt rang until 14 May 2029.…"
 
 
 def test_a_short_passage_and_one_without_words_of_the_query_stay_whole():

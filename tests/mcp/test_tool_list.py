@@ -9,7 +9,9 @@ import quicktok
 from fastmcp import Client
 
 from kb_mcp.middleware.arguments import LIST_PARAMETERS
-from tests.mcp.conftest import ERAS, call, done
+from kb_mcp.server import UNLISTED
+from tests.conftest import MCP_KEY
+from tests.mcp.conftest import ERAS, call, done, noted, refusal
 
 MOST_TOKENS = 2600
 KEYWORDS = {"type", "description", "enum", "items", "minimum"}
@@ -25,7 +27,7 @@ def era(request):
 def size(tool):
     """The tokens of a tool's name, description and schema. Its title and annotations are for people and programs."""
     sent = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"annotations", "meta", "title"})
-    return len(quicktok.get_encoding("o200k_base").encode(json.dumps(sent, ensure_ascii=False, separators=(",", ":"))))
+    return len(quicktok.get_encoding("o200k_base").encode(json.dumps(sent, ensure_ascii=False)))
 
 
 async def test_the_whole_list_costs_a_client_under_2600_tokens(agent):
@@ -67,7 +69,36 @@ async def test_descriptions_have_three_to_six_sentences(agent):
 
 async def test_the_parameters_that_are_lists_are_known(agent):
     properties = [tool.input_schema["properties"].items() for tool in await agent.list_tools()]
-    assert {name for each in properties for name, schema in each if schema.get("type") == "array"} == LIST_PARAMETERS
+    assert {name for each in properties for name, schema in each if schema.get("type") == "array"} <= LIST_PARAMETERS
+
+
+async def test_parameters_that_the_list_leaves_out_still_count(agent, word):
+    await noted(agent, text=f"{word} has a lamp.", tags=[word])
+    for tool, names in UNLISTED.items():
+        [listed] = [each for each in await agent.list_tools() if each.name == tool]
+        assert names.isdisjoint(listed.input_schema["properties"])
+    found = await call(agent, "kb_search", query=f"{word} lamp", tag_not=[word])
+    assert word not in json.dumps(found["results"])
+    assert "tag_nut" in await refusal(agent, "kb_search", query="lamp", tag_nut=[word])
+
+
+async def test_descriptions_and_instructions_are_whole_in_clients_that_cut_them_at_two_kilobytes(server, agent, word):
+    for number in range(24):
+        await noted(agent, text=f"{word} {number}", tags=[f"天気予報と台風と雨と風と雲と{number:02}"])
+    for tool in await agent.list_tools():
+        assert len(tool.description.encode()) < 2048
+    async with Client(f"{server.url}/mcp", auth=MCP_KEY, mode="auto") as other:
+        assert len(other.instructions.encode()) < 2048
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("kb_find", "kb_search"), ("search", "kb_search"), ("kb_read", "kb_get"), ("kb_serch", "kb_search"),
+     ("kb_remove", ""), ("kb_undelete", ""), ("kb_deleted", ""), ("kb_add", ""), ("upload", "")],
+)  # fmt: skip
+async def test_an_unknown_tool_never_leads_to_one_that_writes(agent, name, meant):
+    said = await refusal(agent, name)
+    assert (f"Did you mean {meant}?" in said) if meant else ("Did you mean" not in said)
 
 
 async def test_answers_in_which_no_document_speaks_are_the_same_json_twice(agent, word):

@@ -11,8 +11,8 @@ import pytest
 
 from kb import open_folder
 from kb.folders.watching import folder_state
+from kb.markdown.merge import merged
 from kb.notes_folder import disk, incoming, outgoing
-from kb.notes_folder.merge import merged
 from kb.notes_folder.paths import MOST_FOLDERS, path_from
 from kb.open_folder import Linked, opened
 from kb_cli.sync.file_selection import select_files

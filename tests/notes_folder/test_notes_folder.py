@@ -13,9 +13,9 @@ from dataclasses import replace
 import pytest
 
 from kb.ingest import vectors_at_once
+from kb.markdown.merge import merged
 from kb.notes_folder import disk, incoming, outgoing
 from kb.notes_folder import folder as notes_folder
-from kb.notes_folder.merge import merged
 from kb.open_folder import OpenFolder
 from kb.store.rows import Retention
 from tests.support.notes_folder import KeptFolder

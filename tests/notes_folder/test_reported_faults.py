@@ -177,9 +177,9 @@ def test_files_of_an_earlier_version_are_known_by_their_fields_and_not_rewritten
     status = file.stat()
     state = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size} {status.st_ino}"
     with kept.store.write() as tx:
-        [row] = tx.note_files.all()
+        [row] = kept.parts.files(tx).all()
         old = NoteFile(note, "2026/a-title.md", None, row.version, state, incoming.disk.digest_of(written.encode()))
-        tx.note_files.put(old, FileContent("the text", "A title", ("t",), None).packed())
+        kept.parts.files(tx).put(old, FileContent("the text", "A title", ("t",), None).packed())
     kept.start()
     kept.settle()
     assert kept.files() == {"2026/a-title.md": written.encode()}

@@ -19,13 +19,13 @@ from kb.parser.extracting_sandbox import ExtractingSandbox
 from kb.parser.extractors import Extractors
 from kb.parser.sandbox import Limits
 from kb.settings import Settings
+from kb.store.backfill import Backfill
 from kb.store.migrations import FIRST, migrations
 from kb.store.postgres import migrate
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.opening import space_in_use
 from kb.store.postgres.statements import statements
 from kb.store.postgres.store import PostgresStore
-from kb.store.postgres.word_backfill import WordBackfill
 from kb.store.rows import Filter, NewJob, VectorSpace
 from tests.support.documents import content
 from tests.support.eventually import SECONDS, eventually
@@ -373,7 +373,7 @@ def test_words_of_documents_of_before_get_their_one_form_while_engines_run(url):
             other.execute("INSERT INTO words_backfill VALUES (0)")
             other.execute("INSERT INTO unnamed VALUES (%s)", (one,))
         assert not found(store, "email")
-        with WordBackfill(store):
+        with Backfill(store):
             eventually("all are indexed again", lambda: is_complete(store))
         assert all(found(store, word) for word in ("email", "كتاب", "مدرسه", "1234"))
         with store.read() as tx:

@@ -11,6 +11,7 @@ import pytest
 from kb.api.errors import ModelError
 from kb.embed.artifact import load_model
 from kb.embed.models.prepare import prepare
+from kb.embed.models.sentence_transformer import convert
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.embed.protocol import ModelSpec
 from tests.conftest import without_settings
@@ -245,3 +246,23 @@ def test_the_command_says_what_was_made_and_how_to_use_it(model_of, tmp_path):
     target = tmp_path / "data" / "exported" / "a-bert"
     assert f"KB_MODEL_DIR={target}" in ended.stdout
     assert load_model(target).manifest.digest in ended.stdout
+
+
+@pytest.mark.requirement("S-4")
+@pytest.mark.parametrize("family", [name for name, each in FAMILIES.items() if each["kind"] in ("bert", "roberta")])
+def test_a_bert_written_without_torch_gives_the_vectors_of_sentence_transformers(model_of, tmp_path, family):
+    folder = model_of(**FAMILIES[family])
+    files = convert(folder, tmp_path / "converted", "a-model")
+    assert cosines(folder, files).min() > 0.99999
+    assert files.manifest.window == 100
+    assert files.manifest.dimensions == exported(folder, tmp_path / "exported").manifest.dimensions
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "words"),
+    [("distilbert", {}, "it is a distilbert"), ("bert", {"pooling": "max"}, "its pooling is max")],
+)
+def test_what_is_not_written_without_torch_is_named(model_of, tmp_path, kind, options, words):
+    with pytest.raises(ModelError, match=words):
+        convert(model_of(kind, **options), tmp_path / "converted", "a-model")
+    assert not (tmp_path / "converted").exists()

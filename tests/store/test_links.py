@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from kb.api.rights import Limit
-from kb.store import link_backfill
-from kb.store.link_backfill import LinkBackfill
+from kb.store import backfill
+from kb.store.backfill import Backfill
 from kb.store.rows import NOBODY, Backlink, SyncedFolder
 from tests.support.documents import DIMENSIONS, content
 from tests.support.eventually import eventually
@@ -57,7 +57,7 @@ def is_complete(store):
 
 
 def test_the_links_of_documents_from_before_an_upgrade_are_read_in_the_background(store, forget_links, monkeypatch):
-    monkeypatch.setattr(link_backfill, "DOCUMENTS", 2)
+    monkeypatch.setattr(backfill, "DOCUMENTS", 2)
     first = added(store, f"{VAULT}/Kiln.md", "to [[Keys]]")
     keys = added(store, f"{VAULT}/Keys.md", "to [[Kiln]]")
     others = [added(store, f"{VAULT}/{number}.md", f"{number} to [[Kiln]]") for number in range(5)]
@@ -65,7 +65,7 @@ def test_the_links_of_documents_from_before_an_upgrade_are_read_in_the_backgroun
     later = added(store, f"{VAULT}/Later.md", "later to [[Kiln]]")
     assert (leads(store, first), is_complete(store)) == ({}, False)
     assert leads(store, later) == {"Kiln": None}
-    with LinkBackfill(store):
+    with Backfill(store):
         eventually("all links are read", lambda: is_complete(store))
     assert leads(store, first) == {"Keys": keys}
     assert [each.document_id for each in linking(store, first)[0]] == [keys, *others, later]

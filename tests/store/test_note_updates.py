@@ -55,6 +55,27 @@ def test_a_title_given_while_the_text_is_edited_is_kept(store, embedder, edit):
     assert chunks[-1].text.endswith(edit.text or edit.append)
 
 
+def test_an_optional_field_of_a_note_changes_in_a_version_of_its_own_and_keeps_text_and_vectors(store, embedder):
+    content = embed_draft(draft_note("The harbour has no crane.", None, embedder), embedder)
+    with store.write() as tx:
+        note, _ = write_document(tx, replace(content, source="Ada"), None, ["sea"])
+    for source in ("Bob", "Bob", None):
+        changed, chunks, _ = update_note(store, at_once(embedder), note, NoteChange(optional={"source": source}))
+        assert (changed.source, changed.tags, chunks[0].text) == (source, ("sea",), "The harbour has no crane.")
+    assert has_vectors(store, note)
+    with store.read() as tx:
+        assert [version.document.source for version in tx.history.versions(note, limit=9)] == [None, "Bob", "Ada"]
+
+
+def test_an_optional_field_and_the_text_of_a_note_change_together(store, embedder):
+    content = embed_draft(draft_note("The harbour has no crane.", None, embedder), embedder)
+    with store.write() as tx:
+        note, _ = write_document(tx, content, None, [])
+    change = NoteChange(Edit(append="A crane was added."), optional={"source": "Ada"}, if_match=[content.content_hash])
+    first = update_note(store, at_once(embedder), note, change).note
+    assert (first.source, update_note(store, at_once(embedder), note, change).note) == ("Ada", first)
+
+
 class Counting(WrappedModel):
     """A model that keeps the texts that it embeds."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from importlib.resources import files
 
 import apsw
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 
 from kb.api.errors import DiskFull
 from kb.index.words.stems import stemmed
+from kb.store import backfill
+from kb.store.backfill import Backfill
 from kb.store.rows import ChunkPosition, Filter, NewChunk
 from kb.store.sqlite import upgrade_reindex
 from kb.store.sqlite.full_text_cache import read_snapshot
 from kb.store.sqlite.store import SqliteStore
-from kb.store.sqlite.upkeep import Upkeep, agree
+from kb.store.sqlite.upkeep import agree
 from kb.store.sqlite.verify import Verification
 from tests.support.documents import DIMENSIONS, content
 from tests.support.eventually import eventually
@@ -62,7 +65,7 @@ def test_each_step_writes_some_chunks_and_memory_is_what_is_written(old, monkeyp
     monkeypatch.setattr(upgrade_reindex, "CHUNKS", 50)
     with closing(SqliteStore(old, space(dimensions=DIMENSIONS))) as store:
         steps, before = [], found(store, "lodz")
-        while store.reanalyse():
+        while store.renew_words(50):
             steps.append(found(store, "lodz"))
             with store.read() as tx:
                 assert agree(tx, tx.words, ("tram", "harbour", "lodz"))
@@ -80,7 +83,7 @@ def test_each_step_writes_some_chunks_and_memory_is_what_is_written(old, monkeyp
 def test_what_somebody_changed_meanwhile_is_left_as_it_is_now(old):
     with closing(SqliteStore(old, space(dimensions=DIMENSIONS))) as store:
         with store.read() as tx:
-            changes = upgrade_reindex.next_changes(tx.connection.execute)
+            changes = upgrade_reindex.next_changes(tx.connection.execute, 50)
         with store.write() as tx:
             for document in tx.documents.page(Filter(), sort="id", limit=9, cursor=None):
                 tx.documents.delete(document.id)
@@ -106,7 +109,8 @@ def test_a_full_or_a_busy_disk_ends_nothing_and_it_is_tried_again(old, monkeypat
                 yield tx
 
         monkeypatch.setattr(store, "write", failing)
-        with Upkeep(store, seconds=0.01):
+        monkeypatch.setattr(backfill, "RETRY_SECONDS", 0.01)
+        with Backfill(store):
             eventually("all documents are indexed again", lambda: found(store, "mueller") == 266)
         assert not faults
         assert not store.memory.faults
@@ -120,7 +124,7 @@ def test_documents_of_before_get_their_language_and_are_found_by_the_stems_of_th
     make_old(path)
     with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store:
         assert not any(found(store, stem) for stem in stemmed(["haus"], ["de"]))
-        while store.reanalyse():
+        while store.renew_words(50):
             pass
         with store.read() as tx:
             assert [tx.documents.get(each).language for each in (german, english)] == ["de", "en"]
@@ -138,11 +142,11 @@ def test_words_in_a_database_of_before_get_their_one_form_without_a_command(tmp_
     connection.execute("UPDATE sections SET segmented = NULL, variants = NULL")
     connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
     connection.execute("DELETE FROM names")
-    connection.pragma("user_version", 38)
+    connection.execute(files("kb.store.sqlite.migrations").joinpath("0039_one_form.sql").read_text())
     connection.close()
     with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store:
         assert not any(found(store, word) for word in ("كتاب", "email", "1234"))
-        with Upkeep(store, seconds=0.01):
+        with Backfill(store):
             eventually("all documents are indexed again", lambda: found(store, "email"))
         assert all(found(store, word) for word in ("كتاب", "email", "1234", "مدرسه"))
         with store.read() as tx:

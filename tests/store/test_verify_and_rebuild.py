@@ -18,11 +18,11 @@ from kb.repair.doctor import check_data
 from kb.repair.reindex import reindex
 from kb.settings import Settings
 from kb.store.engine_lock import database_lock, sole_user
-from kb.store.rows import NOBODY
 from kb.store.sqlite.backup import Snapshot
 from kb.store.sqlite.rebuild import rebuild
 from kb.store.sqlite.store import SqliteStore
-from kb.store.sqlite.verify import Verification, is_unit
+from kb.store.sqlite.vector_space import recorded_space
+from kb.store.sqlite.verify import is_unit
 from tests.support.disks import filled, small_disk
 from tests.support.documents import DIMENSIONS, content
 from tests.support.rare_cases import mostly_rare
@@ -169,7 +169,7 @@ def test_vectors_that_cannot_be_read_stop_the_start_in_one_line_that_says_what_t
 def test_a_database_made_anew_says_the_same_and_gives_space_back(settings, database):
     change(database, "PRAGMA auto_vacuum = 0", "VACUUM")
     before = contents(database)
-    reindex(settings, lambda *_: None, recompute_all=True)
+    reindex(settings, lambda *_: None, recompute_all=False)
     assert contents(database) == before
     assert faults(settings) == {}
     connection = connect(database)
@@ -230,9 +230,7 @@ def test_a_disk_that_becomes_full_at_any_moment_leaves_a_whole_database(tmp_path
             path = disk / "kb.db"
             shutil.copyfile(database, path)
             with filled(disk, but=int(share * size)), suppress(StoreError):
-                rebuild(
-                    path, space(), lambda _: pytest.fail("no vector is missing"), lambda *_: None, recompute_all=False
-                )
+                assert not rebuild(path, lambda *_: None)
             assert contents(path) == before
 
 
@@ -240,7 +238,7 @@ def test_a_database_made_anew_is_where_it_was_and_readable_to_whom_it_was(tmp_pa
     database.chmod(0o600)
     elsewhere = tmp_path / "link"
     elsewhere.symlink_to(database)
-    rebuild(elsewhere, space(), lambda _: pytest.fail("no vector is missing"), lambda *_: None, recompute_all=False)
+    rebuild(elsewhere, lambda *_: None)
     assert elsewhere.is_symlink()
     assert database.stat().st_mode & 0o777 == 0o600
 
@@ -253,9 +251,9 @@ def test_a_database_that_another_program_reads_is_not_made_anew(tmp_path):
         with moment.taken():
             pass
         with pytest.raises(StoreError, match="Another program"):
-            rebuild(path, space(DIMENSIONS), None, lambda *_: None, recompute_all=False)
+            rebuild(path, lambda *_: None)
     assert not path.with_name("kb.db.new").exists()
-    rebuild(path, space(DIMENSIONS), None, lambda *_: None, recompute_all=False)
+    rebuild(path, lambda *_: None)
     with closing(SqliteStore(path, space(DIMENSIONS))) as store, store.read() as tx:
         assert tx.documents.get(id_)
 
@@ -265,19 +263,14 @@ def test_a_database_that_was_made_anew_is_not_removed_where_there_is_no_other(tm
     path.touch()
     made.write_bytes(b"all of it")
     with pytest.raises(StoreError, match="may be its only copy"):
-        rebuild(path, space(DIMENSIONS), None, lambda *_: None, recompute_all=True)
+        rebuild(path, lambda *_: None)
     assert made.read_bytes() == b"all of it"
 
 
-def test_vectors_made_anew_with_another_model_are_its_from_then_on(tmp_path):
-    path = tmp_path / "kb.db"
-    other = space(DIMENSIONS, model="other", digest="e" * 64)
-    with closing(SqliteStore(path, space(DIMENSIONS))) as store, store.write() as tx:
-        tx.history.discard(tx.documents.add(content("gone"), None, ()), NOBODY)
-        tx.documents.add(content("there"), None, ())
-    unit = np.eye(1, DIMENSIONS, dtype=np.float32)
-    rebuild(path, other, lambda chunks: unit.repeat(len(chunks), 0), lambda *_: None, recompute_all=True)
-    with closing(SqliteStore(path, other)) as store, store.read() as tx:
-        assert tx.space == other
-    with closing(Verification(path)) as database:
-        assert [fault for check in database.checks for fault in check.find() if check.name != "note texts"] == []
+@pytest.mark.slow
+def test_vectors_made_anew_with_another_model_are_its_from_then_on(settings, database, other_model):
+    for _ in range(2):  # also with the model that they are of
+        reindex(settings.model_copy(update={"model_dir": other_model}), lambda *_: None, recompute_all=True)
+        assert faults(settings) == {}
+        assert recorded_space(database).model == "other"
+        assert connect(database).execute("SELECT * FROM second_space").fetchall() == []

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
+from kb.folders.ignore_pattern import LinearPattern
 from kb_cli.sync.file_selection import select_files
-from kb_cli.sync.ignore_pattern import LinearPattern
 
 
 @pytest.fixture

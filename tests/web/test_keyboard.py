@@ -143,6 +143,8 @@ def test_a_document_is_deleted_and_the_operation_undone_from_the_list_of_changes
     find(browser, ".results h2", "Capstan 0")
     press(browser, Keys.ARROW_DOWN, Keys.ENTER)
     find(browser, "article h1")
+    tab_to(browser, "More actions")
+    press(browser, Keys.ENTER)
     tab_to(browser, "Delete")
     press(browser, Keys.ENTER)
     find(browser, ".notice", "Deleted")

@@ -35,7 +35,7 @@ def open_conflict(browser, site):
     browser.get(f"{site.url}/d/{site.ids['Boat']}/edit")
     browser.execute_script("document.querySelector('[name=content_hash]').value = 'f'.repeat(64)")
     find(browser, ".primary")[0].click()
-    find(browser, "h1", "Someone else changed this note")
+    find(browser, "h1", "This note has changed meanwhile")
 
 
 def open_then_click(browser, url, *selectors):
@@ -47,8 +47,8 @@ def open_then_click(browser, url, *selectors):
 
 def open_notice(browser, site):
     """A list after some of its rows were changed together."""
-    open_then_click(browser, f"{site.url}/documents?tag=boat", ".pick", ".drop-up summary")
-    find(browser, ".drop-up [name=add]")[0].send_keys(f"seen-at-{browser.execute_script('return innerWidth')}")
+    open_then_click(browser, f"{site.url}/documents?tag=boat", ".pick", ".menu.up summary")
+    find(browser, ".menu.up [name=add]")[0].send_keys(f"seen-at-{browser.execute_script('return innerWidth')}")
     find(browser, "button", "Change tags")[0].click()
     find(browser, ".notice", "Tags changed in 1 document.")
 
@@ -100,7 +100,7 @@ def test_every_page_fits_holds_still_and_serves_those_who_do_not_see_it_in_both_
         "filter": partial(open_then_click, browser, f"{site.url}/?q=moorings", ".filter summary"),
         "documents-filter": partial(open_then_click, browser, f"{site.url}/documents", ".filter summary"),
         "palette": partial(open_then_click, browser, f"{site.url}/overview", ".find"),
-        "selected": partial(open_then_click, browser, f"{site.url}/documents?tag=log", ".pick", ".drop-up summary"),
+        "selected": partial(open_then_click, browser, f"{site.url}/documents?tag=log", ".pick", ".menu.up summary"),
         "notice": partial(open_notice, browser, site),
         "suggestions": partial(open_suggestions, browser, site),
         "draft": partial(open_draft, browser, site),

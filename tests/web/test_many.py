@@ -62,8 +62,8 @@ def test_rows_are_selected_with_shift_tagged_together_and_the_tags_taken_back(br
     boxes[0].click()
     ActionChains(browser).key_down(Keys.SHIFT).click(boxes[3]).key_up(Keys.SHIFT).perform()
     assert find(browser, "#many", "4 selected")
-    find(browser, ".drop-up summary", "Tags")[0].click()
-    find(browser, ".drop-up [name=add]")[0].send_keys("together, twice")
+    find(browser, ".menu.up summary", "Tags")[0].click()
+    find(browser, ".menu.up [name=add]")[0].send_keys("together, twice")
     find(browser, "button", "Change tags")[0].click()
     find(browser, ".notice", "Tags changed in 4 documents.")
     assert len(tagged(site, "together") & set(ids)) == 4
@@ -142,8 +142,8 @@ def test_ctrl_z_is_the_letter_of_the_readers_keyboard(browser, site, batch):
     tag, ids = batch
     browser.get(f"{site.url}/documents?tag={tag}")
     find(browser, ".rows .pick")[0].click()
-    find(browser, ".drop-up summary", "Tags")[0].click()
-    find(browser, ".drop-up [name=add]")[0].send_keys(f"{tag}-z", Keys.ENTER)
+    find(browser, ".menu.up summary", "Tags")[0].click()
+    find(browser, ".menu.up [name=add]")[0].send_keys(f"{tag}-z", Keys.ENTER)
     find(browser, ".notice", "Tags changed in 1 document.")
     browser.execute_script(KEY, {"key": "y", "code": "KeyZ", "ctrlKey": True}, "body")
     assert len(tagged(site, f"{tag}-z") & set(ids)) == 1
@@ -344,6 +344,7 @@ def test_a_single_deletion_returns_to_the_list_and_can_be_undone(browser, site, 
     tag, ids = batch
     browser.get(f"{site.url}/documents?tag={tag}")
     find(browser, ".rows a.title")[0].click()
+    find(browser, ".more summary")[0].click()
     find(browser, ".danger", "Delete")[0].click()
     find(browser, ".notice", "Deleted “")
     assert browser.current_url.endswith(f"documents?tag={tag}")
@@ -395,8 +396,8 @@ def test_all_documents_that_a_search_found_are_changed_also_those_on_no_page(bro
     assert find(browser, "#many", "20 selected")
     find(browser, "#many .match", "all 25 documents found")[0].click()
     assert find(browser, "#many [role=status]", "all 25 documents found")
-    find(browser, ".drop-up summary", "Tags")[0].click()
-    find(browser, ".drop-up [name=add]")[0].send_keys("found-all", Keys.ENTER)
+    find(browser, ".menu.up summary", "Tags")[0].click()
+    find(browser, ".menu.up [name=add]")[0].send_keys("found-all", Keys.ENTER)
     find(browser, ".notice", "Tags changed in 25 documents.")
     assert tagged(site, "found-all") == {*ids, *many}
     find(browser, ".notice button", "Undo")[0].click()

@@ -88,9 +88,15 @@ def test_a_link_without_a_document_leads_to_a_new_note_for_readers_who_may_write
         ("before %%hidden%% after", "<p>before  after</p>"),
         ("before <!-- hidden --> after", "<p>before  after</p>"),
         ("100%% sure", "<p>100%% sure</p>"),
-        ("$a_1 * b_2$", '<code class="math">a_1 * b_2</code>'),
+        ("$a_1 * b_2$", "<math><msub><mi>a</mi><mn>1</mn></msub>"),
         ("costs $5 or $10", "<p>costs $5 or $10</p>"),
-        ("$$\na * b\n$$", '<pre class="math"><code>a * b</code></pre>'),
+        ("$$\na * b\n$$", '<math display="block"><mi>a</mi>'),
+        (r"$\frac{1}$", r'<code class="math">\frac{1}</code>'),
+        ("$$\na & b\n$$", '<pre class="math"><code>a &amp; b</code></pre>'),
+        (r"$\text{<img src=x>}$", "<mtext>&lt;img\xa0src=x&gt;</mtext>"),
+        (r"$\href{javascript:x}{y}$", r"<mtext>\href</mtext>"),
+        (r"$\begin{aligned}a&=b\end{aligned}$", '<mtd class="to-right">'),
+        (f"${'x' * 4001}$", '<code class="math">xxx'),
         ("done ^end", '<p>done<span id="b-end"></span></p>'),
         ("2 ^ 3", "<p>2 ^ 3</p>"),
         ("## What I *need*", '<h2 id="h-what-i-need">What I <em>need</em></h2>'),
@@ -249,9 +255,9 @@ def chunk(index, text, line):
 
 def test_the_heading_that_repeats_the_title_is_hidden():
     about = Surroundings(title="Kiln rebuild")
-    assert 'class="again"' in body("note", [chunk(0, "# Kiln  *rebuild*\n\nText", 1)], None, set(), about)
-    assert 'class="again"' not in body("note", [chunk(0, "# Other\n\n# Kiln rebuild", 1)], None, set(), about)
-    assert 'class="again"' not in body("note", [chunk(3, "# Kiln rebuild\n", 90)], None, set(), about)
+    assert 'class="again"' in body("note", [chunk(0, "# Kiln  *rebuild*\n\nText", 1)], None, set(), about).text
+    assert 'class="again"' not in body("note", [chunk(0, "# Other\n\n# Kiln rebuild", 1)], None, set(), about).text
+    assert 'class="again"' not in body("note", [chunk(3, "# Kiln rebuild\n", 90)], None, set(), about).text
 
 
 @pytest.mark.parametrize(
@@ -266,23 +272,36 @@ def test_the_heading_that_repeats_the_title_is_hidden():
 )
 def test_what_a_search_found_is_marked_and_visible(second, marked):
     chunks = [chunk(0, "First.\n\n", 1), chunk(1, second, 3), chunk(2, "\nand the kiln\n", 3 + second.count("\n"))]
-    html = body("note", chunks, 1, {"kiln"}, Surroundings(links=LINKS))
+    html = body("note", chunks, 1, {"kiln"}, Surroundings(links=LINKS)).text
     hit = html.partition('<section id="c1" class="chunk hit" tabindex="-1" autofocus>')[2].partition("</section>")[0]
     assert marked in hit
     assert html.count("autofocus") == 1
 
 
+def test_a_fold_and_a_comment_open_only_for_words_that_they_have():
+    text = "> [!tip]- Fold\n> of bricks\n\nThe kiln. %%private%%\n"
+    html = body("note", [chunk(0, text, 1)], 0, {"kiln"}, Surroundings()).text
+    assert "<details" in html
+    assert " open" not in html
+    assert "private" not in html
+    found = body("note", [chunk(0, text, 1)], 0, {"bricks", "private"}, Surroundings()).text
+    assert '<details class="callout look-tip" open>' in found
+    assert "<mark>private</mark>" in found
+
+
 def test_a_footnote_that_a_search_found_is_marked():
     chunks = [chunk(0, "Hot.[^1]\n\n", 1), chunk(1, "[^1]: A kiln.\n", 3)]
-    html = body("note", chunks, 1, {"kiln"}, Surroundings())
+    html = body("note", chunks, 1, {"kiln"}, Surroundings()).text
     assert '<section id="c1" class="chunk hit" tabindex="-1" autofocus><hr class="footnotes-sep" />' in html
     assert "<mark>kiln</mark>" in html
 
 
 def test_front_matter_that_a_search_found_is_marked():
-    html = body("note", [chunk(0, "---\nstatus: kiln\n---\n", 1), chunk(1, "Text\n", 4)], 0, {"kiln"}, Surroundings())
-    assert '<section id="c0" class="chunk hit" tabindex="-1" autofocus><dl class="facts head">' in html
-    assert "<dd><mark>kiln</mark></dd>" in html
+    chunks = [chunk(0, "---\nstatus: kiln\n---\n", 1), chunk(1, "Text\n", 4)]
+    shown = body("note", chunks, 0, {"kiln"}, Surroundings())
+    assert "<dd><mark>kiln</mark></dd>" in shown.matter
+    assert shown.is_matter_hit, "so that the page opens the line above the text, where it is"
+    assert "hit" not in shown.text
 
 
 @pytest.mark.parametrize(
@@ -313,7 +332,8 @@ def test_front_matter_that_a_search_found_is_marked():
 )
 def test_nothing_in_a_text_becomes_a_script_or_loads_from_elsewhere(text):
     about = Surroundings("../", links=LINKS, tags=frozenset({"home"}))
-    html = str(body("note", [chunk(0, text, 1)], 0, {"script", "alert"}, about))
+    shown = body("note", [chunk(0, text, 1)], 0, {"script", "alert"}, about)
+    html = shown.matter + shown.text
     tags = re.findall(r"<[^>]*>", html)
     assert not [tag for tag in tags if re.search(r"(?i)<(script|iframe|style)|\son\w+=|javascript:|style=", tag)]
     assert all(re.search(r'(href|src)="(https?://|\.\./d|#)', tag) for tag in tags if re.search("href=|src=", tag))
@@ -396,5 +416,5 @@ def test_the_lines_of_a_passage_are_counted_from_the_first_line_of_the_file():
     """kb puts empty lines in place of front matter, and the place of a passage begins after them."""
     text = "\n\n\n\n# Kiln\n\nFirst.\n\nThe kiln.\n"
     place = {"line_start": 5, "line_end": 9, "heading": [], "page": None}
-    html = body("markdown", [{"index": 0, "text": text, "place": place}], 0, {"kiln"}, Surroundings())
+    html = body("markdown", [{"index": 0, "text": text, "place": place}], 0, {"kiln"}, Surroundings()).text
     assert "The <mark>kiln</mark>." in html

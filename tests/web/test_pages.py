@@ -76,7 +76,8 @@ def test_everything_is_found_read_and_written_without_script(read, site):
     reader = read(f"{site.url}/")
     reader.submit("/$", q="carburettor")
     reader.click("Boat")
-    assert reader.page.xpath("//*[contains(@class, 'hit')]//mark")
+    assert reader.page.xpath("//div[contains(@class, 'text')]//mark")
+    assert not reader.page.xpath("//*[contains(@class, 'hit')]"), "the passage is the whole note"
     reader.click("Write")
     reader.submit("/new$", text="Written without script.", title="Plain")
     assert "Written without script." in reader.text
@@ -140,7 +141,7 @@ def test_the_page_of_a_document_marks_whole_words_and_parts_of_what_has_no_space
     reader = read(f"{site.url}/new")
     reader.submit("/new$", text=text, title="Marks")
     reader.open(f"{str(reader.answer.url).partition('?')[0]}?chunk=0&q={query}")
-    assert [each.text for each in reader.page.xpath("//*[contains(@class, 'hit')]//mark")] == marked
+    assert [each.text for each in reader.page.xpath("//div[contains(@class, 'text')]//mark")] == marked
 
 
 @pytest.mark.web
@@ -244,14 +245,14 @@ def test_every_link_stays_below_the_path_that_a_proxy_serves_the_pages_at(read, 
             assert {link for link in links if not link.startswith(f"{top}/")} == set(), place
         reader = read(f"{top}/d/{site.ids['Boat']}")
         reader.submit("/tags$", add="proxied")
-        assert str(reader.answer.url) == f"{top}/d/{site.ids['Boat']}"
+        assert str(reader.answer.url) == f"{top}/d/{site.ids['Boat']}?about=1"
         assert "proxied" in reader.text
 
 
 @pytest.mark.web
 def test_a_browser_keeps_scripts_and_the_stylesheet_until_they_are_others(read, site):
     links = read(f"{site.url}/map").page.xpath("//script/@src | //link[@rel='stylesheet']/@href")
-    assert len(links) == 5
+    assert len(links) == 6
     for link in links:
         assert "immutable" in httpx2.get(link).headers["cache-control"]
         plain = link.partition("?")[0]
@@ -286,7 +287,7 @@ def test_without_what_they_need_the_pages_say_how_to_get_them(start_server, tmp_
     with start_server(tmp_path / "data", PYTHONPATH=str(tmp_path / "without"), KB_APPS=ALL_APPS) as server:
         answer = httpx2.get(server.url)
         assert answer.status_code == 200
-        assert "kb-local[web]" in answer.text
+        assert "install kb-local again" in answer.text
         assert httpx2.get(f"{server.url}/nowhere").json()["detail"] == "Nothing is served at /nowhere."
 
 
@@ -478,7 +479,7 @@ def test_a_form_that_does_not_say_which_text_it_changes_overwrites_nothing(read,
     reader = read(f"{site.url}/d/{note}/edit")
     reader.submit("/edit$", text="Overwritten.", content_hash=base)
     assert reader.answer.status_code == 412
-    assert "Someone else changed this note" in reader.text
+    assert "This note has changed meanwhile" in reader.text
     assert site.engine.get(f"documents/{note}").json()["chunks"][0]["text"].startswith("Stays")
 
 
@@ -548,12 +549,12 @@ def test_a_mail_and_what_came_in_it_lead_to_each_other_with_a_path_and_without(r
     eventually("it is read", lambda: site.engine.get("documents", params=listed).json()["documents"])
     reader = read(f"{site.url}/d/{document}")
     [title] = reader.page.xpath("//section[h2='Attachments']//a[@class='title']/text()")
-    [shown] = reader.page.xpath("//section[h2='Attachments']//*[@class='path']")
-    assert shown.text_content() == (f"{path}#berths.csv" if path else "berths.csv")
+    shown = [each.get("title") for each in reader.page.xpath("//section[h2='Attachments']//*[@class='path']")]
+    assert shown == ([f"{path}#berths.csv"] if path else []), "without a path, its title says it all"
     reader.open(reader.page.xpath("//section[h2='Attachments']//a[@class='title']/@href")[0])
     assert title in reader.text
     assert "job:" not in reader.text
-    reader.open(reader.page.xpath("//*[@class='whole']/a/@href")[0])
+    reader.open(reader.page.xpath("//*[@class='meta whole']/a/@href")[0])
     assert reader.page.xpath("//h1/text()") == ["Moorings in May"]
 
 
@@ -582,7 +583,7 @@ def test_the_pages_of_a_pdf_end_with_its_last_one_though_that_has_no_text(read, 
     [image] = reader.page.xpath("//img/@src")
     assert "/pages/2.png" in image
     assert reader.http.get(image).headers["content-type"] == "image/png"
-    assert reader.page.xpath("//*[@class='looks']//p/a/text()") == ["Page 1"]
+    assert reader.page.xpath("//*[@class='looks']//figcaption/a/text()") == ["Page 1"]
     reader.open(f"{site.url}/d/{document}?page=999")
     assert reader.page.xpath("//img/@src") == [image], "the last one stands in for one that is not there"
 
@@ -697,7 +698,7 @@ def test_a_page_that_listens_is_told_of_searches_and_of_changed_tags(site, chang
 def test_the_overview_shows_what_takes_room(read, site):
     stored = site.engine.get("storage").json()
     assert stored["originals"] > 0
-    [picture] = read(f"{site.url}/overview").page.xpath("//section[@aria-labelledby='storage']/svg")
+    [picture] = read(f"{site.url}/server").page.xpath("//section[@aria-labelledby='storage']/svg")
     assert "original files" in picture.get("aria-label")
     widths = [float(each.get("width")) for each in picture.iter("rect")]
     assert abs(sum(widths) - 640) < 1
@@ -798,3 +799,47 @@ def test_signing_out_takes_drafts_and_searches_from_the_browser_along(read, serv
     token = reader.page.xpath("//body/@data-token")[0]
     ended = reader.http.post(f"{server.url}/sign-out", data={"token": token}, follow_redirects=False)
     assert ended.headers["clear-site-data"] == '"storage"'
+
+
+@pytest.mark.web
+def test_the_folders_of_the_paths_are_a_tree_beside_the_list(read, site):
+    for path in ("attic/one.md", "attic/trunk/two.md", "attic/trunk/box/three.md", "attic/C#/four.md"):
+        form = {"files": {"file": (path.rpartition("/")[2], path.encode())}, "data": {"source_path": path}}
+        site.engine.post("jobs", params={"wait": 30}, **form)
+    reader = read(f"{site.url}/documents")
+    reader.click("attic")
+    tree = reader.page.xpath("//nav[@aria-label='Folders']//li")
+    shown = [each.text_content().split() for each in tree if each.get("class") == "l1"]
+    assert shown == [["C#", "1"], ["trunk", "2"]]
+    assert reader.page.xpath("//nav[@aria-label='Folders']//a[@aria-current='page']/text()") == ["attic"]
+    reader.click("trunk")
+    titles = reader.page.xpath("//ul[contains(@class, 'compact')]//a[@class='title']/text()")
+    assert sorted(titles) == ["three", "two"]
+    reader.click("three")
+    places = [each.text for each in reader.page.xpath("//nav[@class='crumbs']/a")]
+    assert places == ["Documents", "attic", "trunk", "box"]
+
+
+@pytest.mark.web
+def test_a_list_is_in_the_order_of_the_column_that_was_clicked(read, site):
+    reader = read(f"{site.url}/documents?tag=log")
+    newest = reader.page.xpath("//a[@class='title']/text()")
+    reader.click("Changed")
+    assert reader.page.xpath("//a[@class='title']/text()") == newest[::-1]
+    reader.open(f"{site.url}/documents")
+    reader.click("Dated")
+    titles = reader.page.xpath("//a[@class='title']/text()")
+    listed = site.engine.get("documents", params={"sort": "date", "limit": 50}).json()["documents"]
+    assert titles == [each["title"] for each in listed]
+
+
+@pytest.mark.web
+def test_the_note_of_a_day_is_written_once(read, site):
+    reader = read(f"{site.url}/today?day=2031-02-03")
+    assert reader.page.xpath("//input[@name='title']/@value") == ["2031-02-03"]
+    reader.submit("/new$", text="Calm all day.")
+    note = reader.answer.url.path
+    reader.open(f"{site.url}/today?day=2031-02-03")
+    assert reader.answer.url.path == f"{note}/edit"
+    reader.open(f"{site.url}/today?day=31-2")
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", reader.page.xpath("//input[@name='title']/@value")[0])

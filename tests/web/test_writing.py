@@ -351,7 +351,7 @@ def test_the_preview_says_that_the_session_has_ended(browser, guarded):
     assert find(browser, "#text")
     browser.delete_all_cookies()
     find(browser, "#text")[0].send_keys("Written without a session.")
-    assert find(browser, "#preview", "restore your draft")
+    assert find(browser, "#preview", "Your session has ended")
     assert browser.find_elements(By.CSS_SELECTOR, "#preview input") == []
 
 
@@ -456,13 +456,13 @@ def test_what_others_changed_meanwhile_keeps_ones_own_text_and_its_draft(browser
     find(browser, "textarea")[0].send_keys("Mine. ")
     site.engine.patch(f"notes/{document}", json={"text": "Theirs."}).raise_for_status()
     find(browser, ".primary", "Save")[0].click()
-    find(browser, "h1", "Someone else changed this note")
+    find(browser, "h1", "This note has changed meanwhile")
     browser.get(f"{site.url}/documents")  # left, or crashed
     browser.get(f"{site.url}/d/{document}/edit")
     find(browser, "[data-do=restore]")[0].click()
     assert value(browser) == "Mine. First."
     find(browser, ".primary", "Save")[0].click()
-    find(browser, "h1", "Someone else changed this note")
+    find(browser, "h1", "This note has changed meanwhile")
     find(browser, ".primary", "Save your text")[0].click()
     assert find(browser, "article", "Mine. First.")
     assert drafts(browser) == []
@@ -474,7 +474,7 @@ def test_a_refused_note_keeps_its_text_and_its_draft_until_it_is_saved(browser, 
     find(browser, "textarea")[0].send_keys("Kept words")
     find(browser, "[name=tags]")[0].send_keys("x" * 300)
     find(browser, ".primary", "Save")[0].click()
-    assert find(browser, "[role=alert]")
+    assert find(browser, "[data-said].bad", "Not saved. tags")
     assert value(browser) == "Kept words"
     assert len(drafts(browser)) == 1
     find(browser, "[name=tags]")[0].clear()
@@ -490,7 +490,7 @@ def test_a_note_that_was_deleted_meanwhile_is_saved_as_a_new_one(browser, site):
     find(browser, "textarea")[0].send_keys("Mine. ")
     site.engine.delete(f"documents/{document}").raise_for_status()
     find(browser, ".primary", "Save")[0].click()
-    assert find(browser, "[role=alert]", "Someone deleted this note")
+    assert find(browser, "[role=alert]", "This note was deleted")
     assert value(browser) == "Mine. First."
     find(browser, ".primary", "Save")[0].click()
     assert find(browser, "article", "Mine. First.")

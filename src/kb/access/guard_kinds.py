@@ -91,11 +91,11 @@ def within(name: str) -> Guard:
 def at_path(method: Method, tx: CallerTransaction) -> Method:
     """Refuse a source path, or a synced folder, that the caller may not write to; it is the first argument."""
 
-    def guarded(place: str | SyncedFolder, *arguments: object) -> object:
+    def guarded(place: str | SyncedFolder, *arguments: object, **options: object) -> object:
         path = place if isinstance(place, str) else place.prefix
         if tx.limit and not tx.limit.may_take(path):
             raise path_refusal(path, tx.limit)
-        return method(place, *arguments)
+        return method(place, *arguments, **options)
 
     return guarded
 

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import re
 import secrets
 import threading
 from collections.abc import Iterable, Mapping
@@ -26,7 +25,7 @@ from kb.api.errors import (
     TooManyCalls,
     Unavailable,
 )
-from kb.api.rights import KEY_PREFIX, Limit, Right
+from kb.api.rights import KEY_PREFIX, OF_SETTINGS, Limit, Right
 from kb.asgi.rate_limit import GCRA
 from kb.clock import shown
 from kb.filesystem import ownership, write_private
@@ -47,9 +46,6 @@ STALE_SECONDS: Final = 10.0
 
 USED_SECONDS: Final = 60
 """How long after a use the time of last use is written; no request waits for that."""
-
-OF_SETTINGS: Final = re.compile("[0-9a-f]{8}")
-"""The names of keys from the settings, which other keys cannot have."""
 
 
 class KeyFile:

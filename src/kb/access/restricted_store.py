@@ -31,6 +31,7 @@ from kb.store.protocol import (
     Audit,
     Documents,
     Folders,
+    Grants,
     History,
     Index,
     Jobs,
@@ -154,6 +155,11 @@ class CallerTransaction:
         return self.inner.audit
 
     @property
+    def grants(self) -> Grants:
+        """The grants of access to programs; the routes restrict them to admin keys."""
+        return self.inner.grants
+
+    @property
     def limit(self) -> Limit | None:
         return self.caller.limit
 
@@ -234,6 +240,7 @@ class CallerDocuments(Guarded[Documents]):
         "having": within("within"),
         "named": within("within"),
         "tags": within("limit"),
+        "folders": within("limit"),
         "branches": within("limit"),
         "with_content": within("limit"),
         "with_body": within("limit"),

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from kb.api.fields import Day, DocumentId, NoteText, Reply, Request, SourcePath, Tag, Tags, Timestamp
+from kb.api.note_fields import OptionalFieldsReply
 
 
 class Move(Request):
@@ -44,15 +45,8 @@ class Place(Reply):
     char_end: int
 
 
-class Document(Reply):
-    """A document without its text. `date` is the document's own date, as written in it.
-
-    `day` is the day that this date names, or else the day of the last change. `source` is the origin of a note, in its
-    author's words. `replaces` is the note that this one supersedes, `replaced_by` the latest note that supersedes this
-    one. `omitted` counts the content of a file that kb did not read, by kind, such as {"files": 2}; the last line of
-    the text says the same in words. `language` is an ISO 639-1 code, or null if the language is not clear, as in a
-    short or mixed text.
-    """
+class DocumentState(Reply):
+    """The fields that every document has."""
 
     id: int
     title: str
@@ -64,7 +58,18 @@ class Document(Reply):
     day: Day
     created_at: Timestamp
     updated_at: Timestamp | None
-    source: str | None
+
+
+class Document(OptionalFieldsReply, DocumentState):  # the fields of the last base come first
+    """A document without its text. `date` is the document's own date, as written in it.
+
+    `day` is the day that this date names, or else the day of the last change. `source` is the origin of a note, in its
+    author's words. `replaces` is the note that this one supersedes, `replaced_by` the latest note that supersedes this
+    one. `omitted` counts the content of a file that kb did not read, by kind, such as {"files": 2}; the last line of
+    the text says the same in words. `language` is an ISO 639-1 code, or null if the language is not clear, as in a
+    short or mixed text.
+    """
+
     replaces: int | None
     omitted: dict[str, int] = {}
     language: str | None = None
@@ -193,6 +198,20 @@ class TagList(Reply):
     """All tags in use and the tags above them, in alphabetical order."""
 
     tags: list[TagBranch]
+
+
+class PathFolder(Reply):
+    """A folder in the paths of documents: its name, the beginning of the paths in it, and its number of documents."""
+
+    name: str
+    prefix: str
+    documents: int
+
+
+class PathFolders(Reply):
+    """The folders right below a beginning of paths, in the order of their names; at most the first 500."""
+
+    folders: list[PathFolder]
 
 
 class RenamedTag(Reply):

@@ -107,7 +107,7 @@ class NotReembedding(KbError, status=409, code="not-reembedding"):
 
 
 class NoKeySet(KbError, status=409, code="no-key-set"):
-    """Make the first key on the page Keys, or set KB_API_KEY and restart kb. Until then, everyone has all rights."""
+    """Make the first key on the page Keys, or set KB_API_KEY and KB_MCP_API_KEY. Until then, anyone may do anything."""
 
 
 class SettingFixed(KbError, status=409, code="setting-fixed"):
@@ -162,10 +162,6 @@ class UnsupportedMedia(KbError, status=415, code="unsupported-media-type"):
     """Send a note as application/json, or a file as multipart/form-data."""
 
 
-class TooManyGuesses(KbError, status=429, code="too-many-guesses"):
-    """This address sent too many wrong keys. Wait, then send the right one."""
-
-
 class Later(KbError):
     """A request that may be repeated later."""
 
@@ -178,6 +174,10 @@ class Later(KbError):
         error = cls(detail)
         error.retry_after = max(1, min(math.ceil(seconds), LONGEST_RETRY))
         return error
+
+
+class TooManyGuesses(Later, status=429, code="too-many-guesses"):
+    """This address sent too many wrong keys. Wait, then send the right one."""
 
 
 class TooManyCalls(Later, status=429, code="too-many-calls"):

@@ -40,13 +40,20 @@ class FolderClaim(Request):
 class WatchRequest(Request):
     """How a machine watches a folder that it has registered.
 
-    `tags` and `delete` are the options of `kb watch add`. The machine applies them; kb only shows them.
+    `tags` and `delete` are the options of `kb watch add`. The machine applies them; kb only shows them. With `both`,
+    the engine keeps the folder itself, and also writes changes of its notes there. Then `place` is the folder's number
+    and time on the disk, which shows that the engine is on the same machine. `exclude` has patterns of files to skip,
+    and notes without a path get one in the folder `new_notes` of it.
     """
 
     prefix: SourcePath
     machine: Label
     tags: Annotated[Tags, Field(default_factory=list)]
     delete: bool = False
+    both: bool = False
+    place: Annotated[str, Field(max_length=100)] = ""
+    exclude: Annotated[list[Label], Field(default_factory=list, max_length=1000)]
+    new_notes: Label | None = None
 
 
 class SeenWatch(Request):
@@ -102,12 +109,15 @@ class WatchRecord(Reply):
 
     `seen_at` is the last time at which its program was seen, `asked_at` the time of an open request to sync now,
     `synced_at` and `result` belong to the last complete round. `error` is the reason why no round was
-    complete since `failing_since`.
+    complete since `failing_since`. `both`, `exclude` and `new_notes` are as in `WatchRequest`.
     """
 
     id: WatchId
     tags: list[str]
     delete: bool
+    both: bool = False
+    exclude: list[str] = []
+    new_notes: str | None = None
     seen_at: Timestamp | None = None
     is_syncing: bool = False
     asked_at: Timestamp | None = None
@@ -186,6 +196,10 @@ class NotesFolderStatus(Reply):
 
 
 class NotesFolderRequest(Request):
-    """The decision about missing files: `delete` their notes, which go to the bin, or `restore` the files."""
+    """The decision about missing files: `delete` their notes, which go to the bin, or `restore` the files.
+
+    `folder` is the name of a folder that kb also writes to; without it, the decision is about the notes folder.
+    """
 
     action: NotesFolderAction
+    folder: Annotated[str, Field(max_length=2000)] = ""

@@ -4,11 +4,12 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from kb.api.fields import THREAD, DocumentId, NoteText, Reply, Request, Source, SourcePath, Tag, Tags, Title
+from kb.api.fields import THREAD, DocumentId, GivenDay, NoteText, Reply, Request, SourcePath, Tag, Tags, Title
+from kb.api.note_fields import OptionalFieldsRequest
 
 
-class NoteRequest(Request):
-    """A new note."""
+class NoteContent(Request):
+    """The text of a new note, its title and its place."""
 
     text: NoteText
     title: Title | None = None
@@ -17,7 +18,11 @@ class NoteRequest(Request):
     thread: Annotated[
         Tag | None, Field(description="The note's thread: related notes help to find it. Becomes the tag `thread:…`.")
     ] = None
-    source: Annotated[Source | None, Field(description="The origin of the note: a URL, a book, a person.")] = None
+
+
+class NoteRequest(OptionalFieldsRequest, NoteContent):  # the fields of the last base come first
+    """A new note."""
+
     replaces: Annotated[DocumentId | None, Field(description="The id of the note that this note supersedes.")] = None
     if_new: Annotated[
         bool,
@@ -50,6 +55,10 @@ class NoteUpdate(Request):
     append: NoteText | None = None
     prepend: NoteText | None = None
     title: Title | None = None
+    date: Annotated[
+        GivenDay | None, Field(description="The new date, in the front matter: when the new text was said or happened.")
+    ] = None
+    valid_until: Annotated[GivenDay | None, Field(description="The last day on which the note is true.")] = None
     tags_add: Tags = []
     tags_remove: Tags = []
     inline_tags: Annotated[bool, Field(description="Also add the #tags that the change writes into the text.")] = False

@@ -13,6 +13,14 @@ Right = Literal["read", "write", "admin"]
 
 RIGHTS: Final[tuple[Right, ...]] = get_args(Right)
 
+OF_SETTINGS: Final = re.compile("[0-9a-f]{8}")
+"""The names of keys from the settings, which other keys cannot have."""
+
+Scope = Literal["read", "write", "offline_access"]
+"""What a program can ask for over OAuth; the last one means a refresh token."""
+
+SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+
 KEY_PREFIX: Final = "kb_"
 """The prefix of keys with rights, by which scanners for secrets recognise them."""
 

@@ -8,6 +8,7 @@ from kb.api.document_models import Place
 from kb.api.fields import NOT_BLANK, Count, Day, DocumentId, Reply, Request, SearchSorted, Tags, Timestamp
 from kb.api.filters import ALL_TAGS, ANY_TAG, NO_TAG, Filters, PathFilters
 from kb.api.limits import DEFAULT_TOP
+from kb.api.note_fields import OptionalFieldsReply
 
 BOTH_MODES: dict[str, Any] = {
     "required": ["fts_only", "vec_only"],
@@ -118,7 +119,7 @@ class CopyOf(Reply):
     source_path: str | None
 
 
-class SearchResult(Passage):
+class SearchResult(OptionalFieldsReply, Passage):
     """A passage with the fields of its document. `more` has the document's next best passages if `group_by` is set.
 
     `copies` lists up to 20 other documents with the same passage, which are not results of their own. `copy_count` is
@@ -142,7 +143,6 @@ class SearchResult(Passage):
     language: str | None = None
     created_at: Timestamp
     updated_at: Timestamp | None
-    source: str | None
     replaced_by: int | None
     by: str | None
     client: str | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import math
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
@@ -14,6 +13,7 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import KbError, TooManyGuesses, Unauthorized
+from kb.api.rights import Caller
 from kb.asgi.error_replies import problem
 from kb.asgi.key_check import Identify
 from kb.asgi.rate_limit import GCRA, MAX_CALLERS
@@ -46,23 +46,50 @@ class Guesses:
         """Return the seconds until this address may try another key."""
         return self._limiter.wait(address)
 
+    async def admit(self, address: str, token: str, identify: Identify) -> Caller:
+        """Return the caller for a key that an address sent.
+
+        An address that has sent too many wrong keys is refused for a while, except with a key too long to guess: other
+        programs on the machine share its address and must not lock out its owner.
+
+        Raises:
+            TooManyGuesses: the address has sent too many wrong keys.
+            Unauthorized: the key is wrong.
+        """
+        wait = self.wait(address)
+        if wait and len(token) < UNGUESSABLE:
+            raise TooManyGuesses.after(wait)
+        if caller := await identify(token.strip()):
+            return caller
+        if wait:
+            raise TooManyGuesses.after(wait)
+        self.add(address, token)
+        raise Unauthorized
+
 
 class BearerMiddleware:
     """Requires a key for requests under some paths; other paths are open.
 
-    An address that has sent too many wrong keys is refused for a while, except with a key too long to guess: other
-    programs on the machine share its address and must not lock out its owner.
-
     Args:
         identify: returns the caller for a key.
         prefixes: the prefixes of the protected paths.
+        guesses: counts wrong keys, if others count them, too.
+        challenge: tells programs how to get access.
     """
 
-    def __init__(self, app: ASGIApp, identify: Identify, prefixes: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        identify: Identify,
+        prefixes: tuple[str, ...],
+        guesses: Guesses | None = None,
+        challenge: str = "",
+    ) -> None:
         self.app = app
         self.identify = identify
         self.prefixes = prefixes
-        self._guesses = Guesses()
+        self._guesses = guesses or Guesses()
+        self._challenge = challenge or CHALLENGE
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 401 with a challenge (RFC 6750) or 429, or pass the request on with its caller."""
@@ -70,24 +97,15 @@ class BearerMiddleware:
             return await self.app(scope, receive, send)
         scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
-            return await problem(Unauthorized(), {"WWW-Authenticate": CHALLENGE})(scope, receive, send)
-        address = address_network(scope["client"][0]) if scope.get("client") else ""
-        wait = self._guesses.wait(address)
-        refused = problem(TooManyGuesses(), {"Retry-After": str(math.ceil(wait))})
-        if wait and len(token) < UNGUESSABLE:
-            return await refused(scope, receive, send)
+            return await problem(Unauthorized(), {"WWW-Authenticate": self._challenge})(scope, receive, send)
         try:
-            caller = await self.identify(token.strip())
+            scope[CALLER] = await self._guesses.admit(client_network(scope), token, self.identify)
+        except Unauthorized as error:
+            invalid = f'{self._challenge}, error="invalid_token"'
+            return await problem(error, {"WWW-Authenticate": invalid})(scope, receive, send)
         except KbError as error:
             return await problem(error)(scope, receive, send)
-        if caller:
-            scope[CALLER] = caller
-            return await self.app(scope, receive, send)
-        if wait:
-            return await refused(scope, receive, send)
-        self._guesses.add(address, token)
-        invalid = f'{CHALLENGE}, error="invalid_token"'
-        return await problem(Unauthorized(), {"WWW-Authenticate": invalid})(scope, receive, send)
+        return await self.app(scope, receive, send)
 
 
 class FirstKeyMiddleware:
@@ -112,6 +130,11 @@ class FirstKeyMiddleware:
 
 
 CHALLENGE: Final = 'Bearer realm="kb"'
+
+
+def client_network(scope: Scope) -> str:
+    """Return the network of the address that a request is from."""
+    return address_network(scope["client"][0]) if scope.get("client") else ""
 
 
 @lru_cache(maxsize=1024)

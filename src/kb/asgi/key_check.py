@@ -29,9 +29,8 @@ class KeyCheck:
     def __init__(self, secrets: Iterable[str]) -> None:
         self._digests = {_name(secret): sha256(secret.encode()).digest() for secret in secrets}
 
-    def identify(self, token: str) -> str | None:
-        """Return the name of the key that `token` is, which does not reveal the key; None if it is a wrong key."""
-        digest = sha256(token.encode(errors="replace")).digest()
+    def of_digest(self, digest: bytes) -> str | None:
+        """Return the name of the key with this SHA-256, which does not reveal the key; None if there is none."""
         # All of them are compared, so that the time does not reveal which one matched.
         matching = [name for name, known in self._digests.items() if hmac.compare_digest(digest, known)]
         return matching[0] if matching else None
@@ -57,9 +56,13 @@ class SecretFile:
             raise SettingError(f"{variable}: {error}") from None
 
     def identify(self, token: str) -> str | None:
-        """Return the name of the key that `token` is. While the file is unreadable, the keys read earlier apply."""
+        """Return the name of the key that `token` is."""
+        return self.of_digest(sha256(token.encode(errors="replace")).digest())
+
+    def of_digest(self, digest: bytes) -> str | None:
+        """Return the name of the key with this SHA-256. While the file is unreadable, the keys read earlier apply."""
         self._refresh()
-        return self._keys.identify(token)
+        return self._keys.of_digest(digest)
 
     def first(self) -> str:
         """Return the first key, for a client that must send one."""
@@ -108,10 +111,14 @@ class FirstKey:
         self._is_made = self._is_made or self._path.exists()
         return self._is_made
 
-    async def identify(self, token: str) -> Caller | None:
+    async def __call__(self, token: str) -> Caller | None:
         """Return the caller for this key; None if it is wrong, or the file contains no key."""
         name = file.identify(token) if (file := self._opened()) else None
         return Caller(name) if name else None
+
+    def of_digest(self, digest: bytes) -> str | None:
+        """Return the name of this key if it has this SHA-256."""
+        return file.of_digest(digest) if (file := self._opened()) else None
 
     def first(self) -> str | None:
         """Return the key, for a client that must send it; None until it is made."""
@@ -128,8 +135,29 @@ class FirstKey:
         return self._file
 
 
-def identify_by(secrets: Sequence[str], file: Path | None, variable: str) -> Identify | None:
-    """Return the function that identifies keys; None if no keys are set.
+class SettingsKeys:
+    """The keys in a setting and in the file of another setting; identifies callers.
+
+    Args:
+        fixed: the keys in the setting itself.
+        file: the file with more keys.
+    """
+
+    def __init__(self, fixed: KeyCheck, file: SecretFile | None) -> None:
+        self._sources: list[KeyCheck | SecretFile] = [fixed, *([file] if file else [])]
+
+    async def __call__(self, token: str) -> Caller | None:
+        """Return the caller for a key; None if it is wrong."""
+        name = self.of_digest(sha256(token.encode(errors="replace")).digest())
+        return Caller(name) if name else None
+
+    def of_digest(self, digest: bytes) -> str | None:
+        """Return the name of the key with this SHA-256; None if there is none."""
+        return next(filter(None, (source.of_digest(digest) for source in self._sources)), None)
+
+
+def identify_by(secrets: Sequence[str], file: Path | None, variable: str) -> SettingsKeys | None:
+    """Return the keys of two settings; None if no keys are set.
 
     Args:
         secrets: the keys in the setting itself.
@@ -140,20 +168,13 @@ def identify_by(secrets: Sequence[str], file: Path | None, variable: str) -> Ide
         SettingError: the file cannot be read or contains no key.
     """
     warn_of_short(secrets, variable)
-    fixed = KeyCheck(secrets)
     if file is None and not secrets:
         return None
-    changing = SecretFile(file, f"{variable}_FILE") if file else None
-
-    async def identify(token: str) -> Caller | None:
-        name = fixed.identify(token) or (changing.identify(token) if changing else None)
-        return Caller(name) if name else None
-
-    return identify
+    return SettingsKeys(KeyCheck(secrets), SecretFile(file, f"{variable}_FILE") if file else None)
 
 
-def identify_engine_key(settings: EngineKey) -> Identify | None:
-    """Return the function that identifies keys of the HTTP API; None if no keys are set.
+def identify_engine_key(settings: EngineKey) -> SettingsKeys | None:
+    """Return the keys of the HTTP API; None if no keys are set.
 
     Raises:
         SettingError: the file cannot be read or contains no key.

@@ -73,7 +73,7 @@ def create_app(context: AppContext | None = None) -> Starlette:
         app.add_middleware(
             FirstKeyMiddleware,
             is_made=first_key.is_made,
-            keyed=Middleware(BearerMiddleware, identify=first_key.identify, prefixes=(PATH,)),
+            keyed=Middleware(BearerMiddleware, identify=first_key, prefixes=(PATH,)),
             unkeyed=Middleware(HostMiddleware, names=listed(settings.allowed_hosts)),
         )
     return app

@@ -31,13 +31,14 @@ START_SECONDS: Final = 30
 class WatchFolder(Protocol):
     """Watches a folder of this machine from now on."""
 
-    def __call__(self, path: str, *, name: str, delete: bool) -> str:
+    def __call__(self, path: str, *, name: str, delete: bool, both: bool) -> str:
         """Watch a folder, and return the outcome in words. This takes seconds.
 
         Args:
             path: the folder; `~` is the home folder of the account that kb runs as.
             name: the beginning of the paths of its documents; if empty, the name of the folder.
             delete: whether documents of deleted files go to the bin.
+            both: whether kb also writes to the folder.
 
         Raises:
             Invalid: kb cannot watch it.
@@ -53,12 +54,14 @@ class AppContext:
         engine: the engine's app, if it is in this process.
         apps: the started apps of this process; more may be added while it serves.
         watch_folder: watches folders, if the process can.
+        url: the address at which the process listens, if it is known.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     engine: ASGIApp | None = None
     apps: Sequence[Starlette] = ()
     watch_folder: WatchFolder | None = None
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,6 @@ class SubApp:
         paths: the path prefixes it answers. They are not stripped: an app has the same URLs alone and composed. An app
             with "/" gets the paths that no other app claims.
         keys: the settings that protect the app if any of them is set. An app without any is open.
-        extras: the extras of kb-local that it needs.
         settings: "module:class" of its `EnvSettings`, if they must be checked before anything starts. The check
             imports the module, so it should import little.
     """
@@ -78,7 +80,6 @@ class SubApp:
     factory: str
     paths: tuple[str, ...]
     keys: tuple[str, ...] = ()
-    extras: str = ""
     settings: str = ""
 
     def check(self, environment: Mapping[str, str]) -> None:
@@ -96,9 +97,9 @@ class SubApp:
         try:
             factory = getattr(import_module(module), function)
         except ModuleNotFoundError as error:
-            remedy = f". Install 'kb-local[{self.extras}]', or leave this app out" if self.extras else ""
             raise SettingError(
-                f"KB_APPS: the app at {self.paths[0]} needs {error.name}, which is not installed{remedy}"
+                f"KB_APPS: the app at {self.paths[0]} needs {error.name}, which is not installed."
+                " Install kb-local again, or leave this app out"
             ) from None
         app: Starlette = factory(context)
         return app
@@ -164,6 +165,7 @@ def compose(
     engine_name: str,
     environment: Mapping[str, str],
     watch_folder: WatchFolder | None = None,
+    url: str | None = None,
 ) -> Starlette:
     """Return one app that serves the chosen apps, which read their settings from `environment`.
 
@@ -191,7 +193,7 @@ def compose(
                 running.append(RunningApp(chosen[engine_name]))
                 running[0].decide(engine)
             running.extend(late)
-            context = AppContext(environment, engine, apps, watch_folder)
+            context = AppContext(environment, engine, apps, watch_folder, url)
             keeping = asyncio.create_task(_keep(late, context, apps, started, stopping))
             try:
                 if engine or await started:

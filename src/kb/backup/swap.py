@@ -15,7 +15,6 @@ from typing import Final
 
 from kb.api.errors import StoreError
 from kb.filesystem import sync
-from kb.inbox import TAKEN
 from kb.running_engine import lock_path
 from kb.settings import Settings
 from kb.store.engine_lock import database_lock, sole_user
@@ -24,6 +23,9 @@ RESTORING: Final = "restoring-"
 ASIDE: Final = "before-restore-"
 PART: Final = ".part"
 STAMP: Final = r"\d{8}T\d{12}"
+TAKEN: Final = "inbox.json"
+"""The files that earlier versions of kb took from the inbox."""
+
 LOGS: Final = ("-wal", "-shm", "-journal")
 
 

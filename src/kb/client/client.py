@@ -300,8 +300,13 @@ class EngineClient:
         return await self._call("POST", path, params=params, repeatable=False, timeout=LONG_SECONDS)
 
     async def bin(self, *, limit: int | None = None, cursor: str | None = None) -> JSON:
-        """GET /bin: a page of deleted documents that can be restored, the last deleted first."""
+        """GET /bin: a page of deleted documents that can be restored, most recently deleted first."""
         return await self._call("GET", "bin", params=_given(limit=limit, cursor=cursor))
+
+    async def iter_bin(self) -> AsyncIterator[JSON]:
+        async for page in self._pages("bin", None, {}):
+            for document in page["documents"]:
+                yield document
 
     async def undo(
         self,
@@ -413,6 +418,25 @@ class EngineClient:
         """POST /key/identify: the key with this SHA-256."""
         return await self._call("POST", "key/identify", json={"digest": digest})
 
+    async def grants(self) -> JSON:
+        return await self._call("GET", "grants")
+
+    async def make_grant(self, grant: JSON) -> JSON:
+        """POST /grants: give a program access under a key; the answer's `code` is the program's."""
+        return await self._call("POST", "grants", json=grant, repeatable=False)
+
+    async def find_grant(self, kind: str, token: str) -> JSON:
+        """POST /grants/find: the grant of a code or a refresh token."""
+        return await self._call("POST", "grants/find", json={"kind": kind, "token": token}, repeatable=False)
+
+    async def exchange_token(self, kind: str, token: str, scopes: Sequence[str] | None = None) -> JSON:
+        """POST /grants/exchange: new tokens for a code or a refresh token."""
+        body = {"kind": kind, "token": token} | _given(scopes=scopes)
+        return await self._call("POST", "grants/exchange", json=body, repeatable=False)
+
+    async def end_grant(self, grant_id: str) -> JSON:
+        return await self._call("DELETE", f"grants/{quote(grant_id, safe='')}", repeatable=False)
+
     async def audit(self, **query: object) -> JSON:
         """GET /audit: a page of actions and their callers, by `document_id` and `by`, newest first."""
         return await self._call("GET", "audit", params=_given(**query))
@@ -433,6 +457,10 @@ class EngineClient:
             "POST", "tags/delete", params=_given(why=why), json={"name": tag}, repeatable=False, timeout=LONG_SECONDS
         )
 
+    async def paths(self, prefix: str = "") -> JSON:
+        """GET /paths: the folders right below a beginning of paths."""
+        return await self._call("GET", "paths", params={"prefix": prefix})
+
     async def tags(self) -> JSON:
         return await self._call("GET", "tags")
 
@@ -440,9 +468,14 @@ class EngineClient:
         """GET /reembed: the model of the vectors, and the progress of new ones."""
         return await self._call("GET", "reembed")
 
-    async def reembed(self, action: str) -> JSON:
-        """POST /reembed: `start`, `stop`, `resume`, `rollback` or `finish`."""
-        return await self._call("POST", "reembed", json={"action": action}, timeout=LONG_SECONDS)
+    async def reembed(self, action: str, model: str | None = None) -> JSON:
+        """POST /reembed: `start`, also with another model, `stop`, `resume`, `rollback` or `finish`."""
+        body = {"action": action} | ({"model": model} if model else {})
+        return await self._call("POST", "reembed", json=body, timeout=LONG_SECONDS)
+
+    async def models(self) -> JSON:
+        """GET /models: the models that kb can use."""
+        return await self._call("GET", "models", timeout=LONG_SECONDS)
 
     async def maintenance(self) -> JSON:
         """GET /maintenance: the backups, and the past actions on the data."""
@@ -452,9 +485,9 @@ class EngineClient:
         """POST /maintenance: `back-up`, `verify`, `check` or `repair`, in the background."""
         return await self._call("POST", "maintenance", json={"action": action}, repeatable=False)
 
-    async def decide_about_missing_files(self, action: str) -> JSON:
+    async def decide_about_missing_files(self, action: str, folder: str = "") -> JSON:
         """POST /notes-folder: `delete` the notes of missing files, or `restore` the files."""
-        return await self._call("POST", "notes-folder", json={"action": action}, repeatable=False)
+        return await self._call("POST", "notes-folder", json={"action": action, "folder": folder}, repeatable=False)
 
     async def settings(self) -> JSON:
         """GET /settings: the engine's settings, their values and sources."""

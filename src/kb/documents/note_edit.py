@@ -1,16 +1,16 @@
 """A change of a note: tags, title, and the edit of its text, whose old passage may be written a little differently."""
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 from unicodedata import category, normalize
 
 from kb.api.errors import Invalid
 from kb.api.stream_safe import CONTROLS, IGNORED, SIGN
-from kb.markdown.front_matter import front_matter
-from kb.store.rows import Document
+from kb.markdown.front_matter import front_matter, with_date
+from kb.store.rows import Document, optional_fields
 
 NEAREST: Final = 3
 """How many of the most similar lines an error shows."""
@@ -41,6 +41,7 @@ class Edit:
     new: str | None = None
     append: str | None = None
     prepend: str | None = None
+    date: str | None = None
 
     @property
     def rests_on_text(self) -> bool:
@@ -54,7 +55,7 @@ class Edit:
         new = adopt_line_ends(text, self.new or "")
         rest = text.replace(new, "") if new else text
         is_replaced = self.old is None or (new in text and self.old not in rest)
-        return is_replaced and all(part in text for part in (self.append, self.prepend) if part)
+        return is_replaced and all(part in text for part in (self.append, self.prepend, self.date) if part)
 
     def apply(self, before: str) -> str:
         """Return the changed text; `prepend` goes after the front matter.
@@ -71,7 +72,7 @@ class Edit:
             start = front_matter(after).length
             matter, after = after[:start], joined(self.prepend, after[start:])
             after = joined(matter, after) if matter else after
-        return after
+        return after if self.date is None else with_date(after, self.date)
 
 
 NO_EDIT: Final = Edit()
@@ -84,6 +85,7 @@ NO_TITLE: Final = ""
 class NoteChange:
     """The changes to a note; its `content_hash` must be one of `if_match`.
 
+    `optional` are the new values of optional fields; None takes a value away.
     With `inline_tags`, the note also gets the #tags that only its new text has.
     `once` refuses an edit that its author has just made. A change with an `idempotency_key` is made once;
     `request_hash` is the hash of the whole call.
@@ -98,6 +100,7 @@ class NoteChange:
     once: bool = False
     idempotency_key: str | None = None
     request_hash: str | None = None
+    optional: Mapping[str, Any] = field(default_factory=dict)
 
     def makes(self, note: Document, former: str) -> bool:
         """Return whether the change makes a note from its earlier text."""
@@ -107,7 +110,8 @@ class NoteChange:
             return False
         removed = set(self.tags_remove).difference(self.tags_add)
         has_tags = set(self.tags_add) <= set(note.tags) and removed.isdisjoint(note.tags)
-        return has_tags and self.title in (None, note.title) and sha256(text.encode()).hexdigest() == note.content_hash
+        has_fields = self.title in (None, note.title) and self.optional.items() <= optional_fields(note).items()
+        return has_tags and has_fields and sha256(text.encode()).hexdigest() == note.content_hash
 
 
 def replace_once(text: str, old: str, new: str) -> str:

@@ -1,4 +1,4 @@
-"""Write the new text, title or tags of a note."""
+"""Write the new text, title, optional fields or tags of a note."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,12 +18,12 @@ from kb.documents.write_document import without_given_tags
 from kb.embed.protocol import Embedder
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
-from kb.ingest.draft import Draft, draft_note
+from kb.ingest.draft import NO_VECTORS, Draft, draft_note
 from kb.ingest.vectors_at_once import NoteVectors
 from kb.markdown.front_matter import front_matter
 from kb.markdown.tags import changed_tags
 from kb.store.protocol import Store, Transaction
-from kb.store.rows import NOBODY, Author, Chunk, Content, Document, NewChunk, optional_fields
+from kb.store.rows import NOBODY, Author, Chunk, Content, Document, NewChunk, content_fields, optional_fields
 
 MAX_ATTEMPTS: Final = 20
 """How often an edit is repeated because somebody else changed the text."""
@@ -106,13 +106,18 @@ def _write(
     add, remove = _tag_changes(note, content, change)
     add += written
     remove += [tag for tag in left if content is None or tag not in {*content.own_tags, *add}]
-    if content is None and set(note.tags).difference(remove).union(add) == set(note.tags):
+    optional = {**optional_fields(note), **change.optional}
+    is_described = optional == optional_fields(note)
+    if content is None and is_described and set(note.tags).difference(remove).union(add) == set(note.tags):
         return note
     tx.history.keep(note.id, author)
     if content is not None:
-        merged = replace(content, replaces=note.replaces, **optional_fields(note))
+        merged = replace(content, replaces=note.replaces, **optional)
         tx.documents.replace(note.id, without_given_tags(merged, note, [*change.tags_add, *written]))
         await_vectors(tx, note.id, author)
+    elif not is_described:
+        kept = content_fields(note) | {"chunks": (), "vectors": NO_VECTORS}
+        tx.documents.update(note.id, Content(**kept | optional))
     tx.documents.change_tags(note.id, add=add, remove=remove)
     changed = existing_document(tx, note.id)
     if add or remove:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from kb.api.fields import DocType, DocumentId, JobKind, Like, Tag, VersionNumber
 from kb.api.key_models import KeyName
 from kb.api.limits import ID_DIGITS
+from kb.api.note_fields import OptionalFieldsRequest
 from kb.api.rights import Right
 from kb.backup.storage import STAGED
 from kb.blobs.protocol import DIGEST
@@ -131,7 +132,7 @@ class Deletion(AuthorLine):
     operation: Id | None = None
 
 
-class StateLine(AuthorLine):
+class StateLine(AuthorLine, OptionalFieldsRequest):
     """A document at a point in time."""
 
     id: DocumentId
@@ -146,7 +147,6 @@ class StateLine(AuthorLine):
     own_tags: tuple[Tag, ...]
     filename: str | None = None
     title_given: bool = False
-    source: str | None = None
     replaces: DocumentId | None = None
     omitted: Counts = Field(default_factory=dict)
     language: str | None = None

@@ -179,3 +179,12 @@ def file_system(point: Path, kind: str, device: str) -> str:
         return next((link.name for link in links if link.samefile(device)), "")
     except OSError:
         return ""
+
+
+def place_of(root: Path) -> str:
+    """Return what two programs see alike if they see the same folder; empty without a folder."""
+    try:
+        status = root.stat()
+    except OSError:
+        return ""
+    return f"{status.st_ino} {status.st_ctime_ns}"

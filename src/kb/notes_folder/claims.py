@@ -165,6 +165,13 @@ def likeness(one: str, other: str) -> float:
     return 2 * (words & others).total() / (words.total() + others.total()) if words and others else float(one == other)
 
 
+def nearness(before: str, now: str) -> float:
+    """Return the likeness of a text and its possible edit; an edit that only adds words is nearer than another one."""
+    share = likeness(before, now)
+    is_longer = share > LIKE and not Counter(WORD.findall(before)) - Counter(WORD.findall(now))
+    return (1 + share) / 2 if is_longer else share
+
+
 def _name(path: str) -> str:
     return PurePosixPath(path).name.casefold()
 

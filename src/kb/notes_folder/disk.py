@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import file_digest, sha256
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -19,6 +20,7 @@ from uuid import uuid4
 
 from kb.api.limit_errors import larger_than
 from kb.api.stream_safe import composed
+from kb.folders.ignore_rules import IGNORE_FILES, IgnoreRules, ignored_by
 from kb.folders.temporary_files import is_leftover
 from kb.notes_folder.paths import MOST_FOLDERS, SUFFIXES, conflict_names, is_conflict
 from kb.open_folder import Linked, OpenFolder, opened
@@ -28,6 +30,12 @@ PART: Final = ".kb-part-"
 """The beginning of the names of hidden files that are being written or removed."""
 
 PART_NAME: Final = re.compile(rf"{PART}(?:(?P<note>\d{{1,18}})-)?[0-9a-f]{{32}}")
+
+MOST_OF_RULES: Final = 1 << 20
+"""The most bytes of an ignore file."""
+
+Rules = Sequence[IgnoreRules] | None
+"""The rules that apply to a folder; None if kb reads no ignore files."""
 
 TWICE: Final = "Another file in its folder has the same name in another Unicode form. Rename one of them."
 TOO_DEEP: Final = f"It is more than {MOST_FOLDERS} folders deep, so kb does not look at it."
@@ -91,71 +99,132 @@ class Scan:
     unreadable: list[str] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
 
+    def leave_out(self, paths: Iterable[str]) -> None:
+        """Look away from files."""
+        for path in paths:
+            self.files.pop(path, None)
+            self.others.pop(path, None)
 
-def scan(root: Path, known: Collection[str]) -> Scan:
-    """Find the files of a folder; `known` are paths of notes, whatever their names look like.
 
-    Hidden files and folders, links, and leftovers of other programs are skipped.
+def scan(root: Path, known: Collection[str], *, are_notes: bool = True, exclude: Sequence[str] | None = None) -> Scan:
+    """Find the files of a folder; `known` are paths of documents, whatever their names look like.
+
+    Args:
+        root: the folder.
+        known: the paths.
+        are_notes: whether Markdown files are notes; otherwise they are files like others.
+        exclude: patterns of files to skip, as those of ignore files are; without it, kb reads no ignore files.
     """
-    found, waiting = Scan(), [PurePosixPath()]
+    walk = Walk(root, known, are_notes)
+    waiting = [(PurePosixPath(), walk.own_rules(exclude))]
     while waiting:
-        folder = waiting.pop()
+        folder, rules = waiting.pop()
         try:
-            waiting += reversed(_scan(root, folder, known, found))
-        except OSError as error:
+            waiting += reversed([(inner, walk.rules_in(inner, rules)) for inner in walk.folders_in(folder, rules)])
+        except (OSError, ValueError) as error:
             path = composed(str(folder))
+            walk.found.unreadable.append(path)
+            walk.found.problems[path] = getattr(error, "strerror", None) or str(error)
+    return walk.found
+
+
+@dataclass
+class Walk:
+    """A look at all files of a folder; see `scan`."""
+
+    root: Path
+    known: Collection[str]
+    are_notes: bool
+    found: Scan = field(default_factory=Scan)
+
+    @cached_property
+    def around(self) -> Set[str]:
+        """The folders around known files."""
+        return {str(parent) for path in self.known for parent in PurePosixPath(path).parents}
+
+    def own_rules(self, exclude: Sequence[str] | None) -> Rules:
+        """Return the rules of the folder itself; None if kb reads no ignore files."""
+        if exclude is None:
+            return None
+        given = [IgnoreRules("--exclude", PurePosixPath(), exclude)] if exclude else []
+        return [*(self.rules_in(PurePosixPath(), ()) or ()), *given]
+
+    def rules_in(self, folder: PurePosixPath, inherited: Rules) -> Rules:
+        """Return the rules for the files of a folder: those around it, and its own.
+
+        Raises:
+            OSError, ValueError: they cannot be read.
+        """
+        if inherited is None:
+            return None
+        with opened(self.root, folder.parts) as open_folder:
+            texts = {name: text for name in IGNORE_FILES if (text := _rules_text(open_folder, name))}
+        return [*inherited, *(IgnoreRules(name, folder, text.splitlines()) for name, text in texts.items())]
+
+    def folders_in(self, folder: PurePosixPath, rules: Rules) -> list[PurePosixPath]:
+        """Add the files of one folder to the found ones; return the folders in it.
+
+        Raises:
+            OSError: it cannot be read, or it is too deep.
+        """
+        if len(folder.parts) > MOST_FOLDERS:
+            raise OSError(TOO_DEEP)
+        folders = list[PurePosixPath]()
+        with opened(self.root, folder.parts) as open_folder, open_folder.entries() as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                place = folder / entry.name
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if entry.is_symlink():
+                    self.found.links.add(composed(str(place)))
+                elif entry.name.startswith(PART) and entry.is_file(follow_symlinks=False):
+                    self.found.parts.append(Place(self.root, place))
+                if self._is_skipped(place, rules, is_folder=is_folder):
+                    continue
+                if is_folder:
+                    folders.append(place)
+                else:
+                    self._take(entry, Place(self.root, place))
+        return folders
+
+    def _is_skipped(self, place: PurePosixPath, rules: Rules, *, is_folder: bool) -> bool:
+        if place.name.startswith("."):
+            return True
+        if rules is None:
+            is_unwanted = is_leftover(place.name, is_folder=is_folder)
+        else:
+            is_unwanted = ignored_by(place, rules, is_folder=is_folder) is not None
+        if not is_unwanted:
+            return False
+        return composed(str(place)) not in (self.around if is_folder and rules is not None else self.known)
+
+    def _take(self, entry: os.DirEntry[str], place: Place) -> None:
+        path, found = composed(str(place.path)), self.found
+        if NOT_UNICODE.search(path):
+            found.problems[path.encode(errors="replace").decode()] = "Its name is not valid Unicode."
+            return
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError as error:
             found.unreadable.append(path)
             found.problems[path] = error.strerror or str(error)
-    return found
+            return
+        if not stat.S_ISREG(status.st_mode):
+            return
+        if not (self.are_notes and place.name.casefold().endswith(SUFFIXES)):
+            found.others[path] = FoundFile(place, state_of(status))
+        elif is_conflict(entry.name) and path not in self.known:
+            found.conflicts.append(path)
+        elif path in found.files:
+            found.problems[path] = TWICE
+        else:
+            found.files[path] = FoundFile(place, state_of(status))
 
 
-def _scan(root: Path, folder: PurePosixPath, known: Collection[str], found: Scan) -> list[PurePosixPath]:
-    """Add the files of one folder to the found ones; return the folders in it.
-
-    Raises:
-        OSError: it cannot be read, or it is too deep.
-    """
-    if len(folder.parts) > MOST_FOLDERS:
-        raise OSError(TOO_DEEP)
-    folders = list[PurePosixPath]()
-    with opened(root, folder.parts) as open_folder, open_folder.entries() as entries:
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            place = folder / entry.name
-            path = composed(str(place))
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if entry.is_symlink():
-                found.links.add(path)
-            elif entry.name.startswith(PART) and entry.is_file(follow_symlinks=False):
-                found.parts.append(Place(root, place))
-            if entry.name.startswith(".") or (is_leftover(entry.name, is_folder=is_folder) and path not in known):
-                continue
-            if is_folder:
-                folders.append(place)
-            else:
-                _take(entry, Place(root, place), path, known, found)
-    return folders
-
-
-def _take(entry: os.DirEntry[str], place: Place, path: str, known: Collection[str], found: Scan) -> None:
-    if NOT_UNICODE.search(path):
-        found.problems[path.encode(errors="replace").decode()] = "Its name is not valid Unicode."
-        return
-    try:
-        status = entry.stat(follow_symlinks=False)
-    except OSError as error:
-        found.unreadable.append(path)
-        found.problems[path] = error.strerror or str(error)
-        return
-    if not stat.S_ISREG(status.st_mode):
-        return
-    if not place.name.casefold().endswith(SUFFIXES):
-        found.others[path] = FoundFile(place, state_of(status))
-    elif is_conflict(entry.name) and path not in known:
-        found.conflicts.append(path)
-    elif path in found.files:
-        found.problems[path] = TWICE
-    else:
-        found.files[path] = FoundFile(place, state_of(status))
+def _rules_text(folder: OpenFolder, name: str) -> str:
+    """Return the text of an ignore file; empty if there is none, or if it is a link."""
+    with suppress(FileNotFoundError, Linked), folder.open_file(name) as file:
+        return file.read(MOST_OF_RULES).decode("utf-8-sig")
+    return ""
 
 
 def state_of(status: os.stat_result) -> str:
@@ -166,6 +235,11 @@ def state_of(status: os.stat_result) -> str:
 def modified(state: str) -> float:
     """Return the time of a file in a state, in seconds."""
     return int(state.partition(" ")[0]) / 1e9
+
+
+def size_of(state: str) -> int:
+    """Return the size of a file in a state."""
+    return int(state.split(" ")[2])
 
 
 def inode_of(state: str) -> str:

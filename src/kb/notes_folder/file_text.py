@@ -100,20 +100,27 @@ def parsed(written: str, own: Set[str]) -> FileContent:
 
 
 def rendered(
-    note: Document, text: str, *, file: FileContent | None = None, written: str = "", with_id: bool = False
+    note: Document,
+    text: str,
+    name: str = "",
+    *,
+    file: FileContent | None = None,
+    written: str = "",
+    with_id: bool = False,
 ) -> tuple[str, FileContent]:
     """Return the text of a note's file, and its content as `parsed` reads it.
 
     Args:
         note: the note.
         text: its text.
+        name: the title that it has from the name of its file.
         file: the content of the file before.
         written: the text of the file before.
         with_id: whether to write the note's id.
     """
     result, own = _kept(text, written, file) if file else (text, frozenset[str]())
     block = properties_of(result)
-    wanted = _wanted(note, text, block if own else None, own, with_id=with_id)
+    wanted = _wanted(note, text, name, block if own else None, own, with_id=with_id)
     if not wanted or (has_other_form(text) and BLOCK not in own):
         return text, FileContent(text)
     for name in own - {BLOCK} - wanted.keys():
@@ -145,7 +152,9 @@ def _kept(text: str, written: str, file: FileContent) -> tuple[str, Set[str]]:
     return text, frozenset()
 
 
-def _wanted(note: Document, text: str, block: Properties | None, own: Set[str], *, with_id: bool) -> dict[str, Value]:
+def _wanted(
+    note: Document, text: str, name: str, block: Properties | None, own: Set[str], *, with_id: bool
+) -> dict[str, Value]:
     """Return the fields that the file of a note needs.
 
     Fields of earlier versions that are in the file stay there.
@@ -155,7 +164,8 @@ def _wanted(note: Document, text: str, block: Properties | None, own: Set[str], 
     wanted = dict[str, Value]()
     if "kb" in own or (with_id and "kb" not in names):
         wanted["kb"] = note.id
-    if "title" not in names and (("title" in own and "kb" in own) or _has_given_title(note, text)):
+    is_named = _has_given_title(note, text) and note.title != name
+    if "title" not in names and (("title" in own and "kb" in own) or is_named):
         wanted["title"] = note.title
     tags_name = "kb_tags" if names & {"tags", "tag"} else "tags"
     listed = block.read({tags_name: "tags"}).tags if block and tags_name in own else ()

@@ -1,4 +1,4 @@
-"""Keeps a folder of Markdown files and the notes in step, in a thread of the engine."""
+"""Keeps a folder and the documents in it in step, in a thread of the engine."""
 
 import asyncio
 import logging
@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from kb.api.errors import NotesFolderElsewhere, SettingError, Stopped
+from kb.api.errors import NotesFolderElsewhere, Stopped
 from kb.api.fields import NotesFolderAction
 from kb.api.folder_models import NotesFolderProblem, NotesFolderStatus
 from kb.clock import shown, uptime
@@ -23,10 +22,10 @@ from kb.folders.watching import watch
 from kb.notes_folder import disk, marker
 from kb.notes_folder.attachments import Attachments, unwritten
 from kb.notes_folder.file_text import claim, fields_beside, parsed
-from kb.notes_folder.incoming import REMEDY, Incoming, Look
+from kb.notes_folder.incoming import Incoming, Look
 from kb.notes_folder.outgoing import Outgoing
-from kb.notes_folder.parts import FILE, FolderParts, base_of, text_of
-from kb.notes_folder.troubles import Troubles
+from kb.notes_folder.parts import FILE, FolderParts, text_of
+from kb.notes_folder.troubles import FILES, NOTES, Troubles
 from kb.open_folder import Linked
 from kb.store.rows import Author, NoteFile, NotesFolderState
 from kb.threads import BackgroundThread
@@ -34,6 +33,9 @@ from kb.threads import BackgroundThread
 logger = logging.getLogger(__name__)
 
 PAUSE_SECONDS: Final = 0.5
+POLL_SECONDS: Final = 2.0
+"""kb looks this often at a folder that it only reads: a scanner in the network may write there."""
+
 RETRY_SECONDS: Final = 2.0
 """The pause before kb looks for a folder again that is not there."""
 
@@ -68,20 +70,20 @@ TAKEN: Final = (
 
 
 class NotesFolder(BackgroundThread):
-    """Writes each note to a file, and takes changes of the files into the notes.
+    """Takes changes of the files into the documents, and writes each note to a file if kb also writes to the folder.
 
     Args:
-        others: other folders of the settings, by the name of the setting.
+        taken: the states of files that an earlier version of kb took from an inbox.
     """
 
-    def __init__(self, parts: FolderParts, others: dict[str, Path | None]) -> None:
-        check_folder(parts.root, others)
-        super().__init__("kb-notes-folder")
-        self._parts = replace(parts, checkpoint=self._check)
+    def __init__(self, parts: FolderParts, taken: Mapping[str, tuple[int, int]] | None = None) -> None:
+        super().__init__(f"kb-{parts.name.removeprefix('the ').replace(' ', '-')}")
+        self.parts = replace(parts, checkpoint=self._check, found={})
         self._root = parts.root
-        self._incoming = Incoming(self._parts)
-        self._outgoing = Outgoing(self._parts)
-        self._attachments = Attachments(self._parts)
+        self._incoming = Incoming(self.parts)
+        self._outgoing = Outgoing(self.parts)
+        self._look_seconds = LOOK_SECONDS if parts.writes else POLL_SECONDS
+        self._attachments = Attachments(self.parts, taken or {})
         self._session = uuid4().hex
         self._lock = threading.Lock()
         self._confirmed: NotesFolderAction | None = None
@@ -93,7 +95,7 @@ class NotesFolder(BackgroundThread):
         self._stopped: str | None = None
         self._fault: str | None = None
         self._seen_at: str | None = None
-        self._troubles, self._trouble = Troubles(), list[str]()
+        self._troubles, self._trouble = Troubles(parts.name, NOTES if parts.writes else FILES), list[str]()
 
     def __exit__(self, *_: object) -> None:
         """Stop, and let another engine have the folder."""
@@ -103,8 +105,8 @@ class NotesFolder(BackgroundThread):
     def release(self) -> None:
         """Let go of the folder."""
         if self._holds:
-            with self._parts.store.write() as tx:
-                tx.note_files.release(self._session)
+            with self.parts.store.write() as tx:
+                self.parts.files(tx).release(self._session)
             self._holds = False
 
     def status(self) -> NotesFolderStatus:
@@ -160,20 +162,21 @@ class NotesFolder(BackgroundThread):
             return
         if confirmed == "restore":
             self._forget_missing()
-        is_due = time.monotonic() >= (self._due_at if self._is_due else self._looked + LOOK_SECONDS)
+        is_due = time.monotonic() >= (self._due_at if self._is_due else self._looked + self._look_seconds)
         if is_changed or is_due or confirmed:
             self._take(is_sure=confirmed == "delete")
         look = self._look or Look(disk.Scan())
-        self._is_due = self._outgoing.write(look.named, look.problems) or self._is_due
-        self._attachments.write()
+        if self.parts.writes:
+            self._is_due = self._outgoing.write(look.named, look.problems) or self._is_due
+            self._attachments.write()
         with self._lock:
             self._fault = None
         self._describe_trouble()
 
     def _take(self, *, is_sure: bool) -> None:
         began = time.monotonic()
-        with self._parts.store.read() as tx:
-            known = tx.note_files.folder()
+        with self.parts.store.read() as tx:
+            known = self.parts.files(tx).folder()
         mounts = describe_mounts(self._root)
         look = self._incoming.look(f"{FILE}\n{uuid4().hex}", (known.mounts, mounts), is_sure=is_sure)
         notes = Author(FILE, operation_key=f"{FILE}\n{uuid4().hex}")
@@ -184,10 +187,10 @@ class NotesFolder(BackgroundThread):
         left = [path for each in look.withheld for path in each.paths]
         noted = remembered(known.mounts, mounts, left, look.emptied)
         if noted != known.mounts:
-            with self._parts.store.write() as tx:
-                tx.note_files.set_folder(replace(known, mounts=noted))
+            with self.parts.store.write() as tx:
+                self.parts.files(tx).set_folder(replace(known, mounts=noted))
         if {each.reason for each in look.withheld} - _reasons(self._look):
-            logger.warning("kb kept the notes of files that are missing in the notes folder: 'kb notes' says why")
+            logger.warning("kb kept the documents of files that are missing in %s, see 'kb notes'", self.parts.name)
         with self._lock:
             self._look, self._seen_at = look, shown(time.time())
         self._is_due, self._looked = not look.is_settled, time.monotonic()
@@ -196,8 +199,8 @@ class NotesFolder(BackgroundThread):
     def _describe_trouble(self) -> None:
         """Say which files cannot be read or written, or why the folder cannot be used."""
         if self._stopped or self._fault:
-            with self._parts.store.read() as tx:
-                self._outgoing.waiting = len(tx.note_files.unwritten())
+            with self.parts.store.read() as tx:
+                self._outgoing.waiting = len(self.parts.files(tx).unwritten())
             faults = Counter({self._stopped or self._fault or "": 0})
         else:
             faults = Counter(reason for _, _, reason in self._outgoing.failed.values())
@@ -209,11 +212,11 @@ class NotesFolder(BackgroundThread):
 
     def _take_lease(self) -> bool:
         """Return whether this engine holds the folder; others of a shared database may."""
-        store, now = self._parts.store, uptime()  # includes sleep, in which another engine may have taken it
+        store, now = self.parts.store, uptime()  # includes sleep, in which another engine may have taken it
         if self._holds and (not store.is_shared or now - self._renewed < RENEW_SECONDS):
             return True
         with store.write() as tx:
-            holds = tx.note_files.take(self._session, LEASE_SECONDS if store.is_shared else 0.0)
+            holds = self.parts.files(tx).take(self._session, LEASE_SECONDS if store.is_shared else 0.0)
         self._renewed = now
         if holds and not self._holds:
             self._is_prepared = False
@@ -222,14 +225,16 @@ class NotesFolder(BackgroundThread):
 
     def _prepare(self, confirmed: NotesFolderAction | None) -> str | None:
         """Make sure that this is the folder that kb used before, or a new one; return why it cannot be used."""
-        with self._parts.store.read() as tx:
-            known = tx.note_files.folder()
+        with self.parts.store.read() as tx:
+            known = self.parts.files(tx).folder()
         is_new = known.path != str(self._root)
         try:
-            if is_new:
+            if is_new and self.parts.writes:
                 self._root.mkdir(parents=True, exist_ok=True)
             if not self._root.is_dir():
                 return f"The folder {self._root} does not exist. Is its disk connected?"
+            if not self.parts.writes:
+                return self._begin_reading(known)
             sessions = marker.sessions(self._root)
             if sessions is not None and self._is_prepared and not confirmed:
                 return None if self._session in sessions else TAKEN.format(self._root)
@@ -240,17 +245,24 @@ class NotesFolder(BackgroundThread):
             return f"kb cannot use the folder {self._root}: {error.strerror or error}."
         return None
 
+    def _begin_reading(self, known: NotesFolderState) -> str | None:
+        """Begin to read a folder in which kb leaves no mark."""
+        if known.session != self._session:
+            with self.parts.store.write() as tx:
+                self.parts.files(tx).set_folder(NotesFolderState(str(self._root), self._session, known.mounts))
+        return None
+
     def _is_same(self, confirmed: NotesFolderAction | None) -> bool:
         """Return whether the folder is the same although its mark is missing: a known file is as it was."""
         if confirmed:
             return True
-        with self._parts.store.read() as tx:
-            rows = tx.note_files.all()
+        with self.parts.store.read() as tx:
+            rows = self.parts.files(tx).all()
         return any(self._state_at(row.path) == row.state for row in rows)
 
     def _state_at(self, path: str) -> str | None:
         with suppress(Linked):
-            return disk.state_at(self._parts.place(path))
+            return disk.state_at(self.parts.place(path))
         return None
 
     def _begin(self, known: NotesFolderState, sessions: list[str], *, is_new: bool) -> None:
@@ -259,27 +271,27 @@ class NotesFolder(BackgroundThread):
         if is_outdated:
             logger.warning("the notes folder or the database returned to an earlier state: kb compares all files")
         marker.write(self._root, self._session, known.session)
-        with self._parts.store.write() as tx:
+        with self.parts.store.write() as tx:
             if is_new and known.session not in sessions:
-                tx.note_files.clear()
+                self.parts.files(tx).clear()
             if is_outdated:
-                tx.note_files.distrust()
+                self.parts.files(tx).distrust()
             mounts = known.mounts if not is_new else ""
-            tx.note_files.set_folder(NotesFolderState(str(self._root), self._session, mounts))
+            self.parts.files(tx).set_folder(NotesFolderState(str(self._root), self._session, mounts))
         self._clear_parts()
         self._is_prepared, self._is_due = True, True
 
     def _clear_parts(self) -> None:
         """Remove the hidden files of an engine that was killed, and keep text that only they contain."""
-        with self._parts.store.read() as tx:
-            rows = {row.document_id: row for row in tx.note_files.all()}
+        with self.parts.store.read() as tx:
+            rows = {row.document_id: row for row in self.parts.files(tx).all()}
         digests = {row.digest for row in rows.values()}
-        for part in disk.scan(self._root, ()).parts:
+        for part in self.parts.scan(()).parts:
             with suppress(FileNotFoundError, disk.Changed, ValueError):
-                content, _ = disk.read(part, 2 * self._parts.most_bytes)
+                content, _ = disk.read(part, 2 * self.parts.most_bytes)
                 is_kept = disk.digest_of(content) in digests or disk.has_twin(part, content)
                 if content and not is_kept and not self._is_known(part.name, content, rows):
-                    disk.set_aside(part.beside("recovered.md"), content, self._parts.today())
+                    disk.set_aside(part.beside("recovered.md"), content, self.parts.today())
                 disk.discard(part)
 
     def _is_known(self, name: str, content: bytes, rows: Mapping[int, NoteFile]) -> bool:
@@ -289,20 +301,20 @@ class NotesFolder(BackgroundThread):
         note = disk.note_in(name) or (named.document_id if named else None)
         if note is None:
             return False
-        with self._parts.store.read() as tx:
-            present, base = text_of(tx, note), base_of(tx, rows.get(note))
+        with self.parts.store.read() as tx:
+            present, base = text_of(tx, note), self.parts.base(tx, rows.get(note))
         is_base = base is not None and parsed(text, base.own).text == base.text
         return is_base or parsed(text, fields_beside(present)).text == present
 
     def _forget_missing(self) -> None:
         """Forget files that are missing, so that they are written again."""
-        with self._parts.store.write() as tx:
-            for row in tx.note_files.all():
+        with self.parts.store.write() as tx:
+            for row in self.parts.files(tx).all():
                 if self._state_at(row.path) is None:
-                    tx.note_files.remove(row.document_id)
-            for row in tx.note_files.attachments():
+                    self.parts.files(tx).remove(row.document_id)
+            for row in self.parts.files(tx).attachments():
                 if self._state_at(row.path) is None:
-                    tx.note_files.put(unwritten(row), b"")
+                    self.parts.files(tx).put(unwritten(row), b"")
 
     def _check(self) -> None:
         if self._stopping.is_set():
@@ -323,7 +335,7 @@ class NotesFolder(BackgroundThread):
         fault = FAULT.format(self._root, f"{type(error).__name__}: {str(error)[:MOST_OF_ERROR]}")
         if fault != self._fault:
             lines = "".join(traceback.format_tb(error.__traceback__, -MOST_FRAMES))
-            logger.error("the notes folder could not be kept in step; kb will retry: %r\n%s", error, lines)
+            logger.error("%s could not be kept in step; kb will retry: %r\n%s", self.parts.name, error, lines)
         with self._lock:
             self._fault = fault
         self._describe_trouble()
@@ -350,22 +362,3 @@ class NotesFolder(BackgroundThread):
 
 def _reasons(look: Look | None) -> set[str]:
     return {each.reason for each in look.withheld} if look else set()
-
-
-def check_folder(root: Path, others: dict[str, Path | None]) -> None:
-    """Refuse a notes folder in which other parts of kb work, or that is in one of theirs.
-
-    Raises:
-        SettingError: the folder cannot be used.
-    """
-    for name, other in others.items():
-        if other is None:
-            continue
-        one, two = root.resolve(), other.resolve()
-        if one.is_relative_to(two) or two.is_relative_to(one):
-            raise SettingError(f"KB_NOTES_DIR: {name} is {other}. Name a folder apart from it.")
-    if root.exists() and not root.is_dir():
-        raise SettingError(f"KB_NOTES_DIR: {root} is not a folder. Name another one.")
-
-
-__all__ = ["REMEDY", "NotesFolder", "check_folder"]

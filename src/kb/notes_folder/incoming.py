@@ -11,6 +11,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from kb.api.errors import Changed, KbError, NotFound, Occupied, Stopped
+from kb.api.fields import NOTE
 from kb.api.limit_errors import note_limit
 from kb.api.note_models import NoteRequest
 from kb.api.stream_safe import composed
@@ -23,14 +24,15 @@ from kb.folders.deletions import FEW, SHARE, Judge, Withheld
 from kb.folders.disk_view import DiskView
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.draft import first_line
+from kb.markdown.front_matter import front_matter
+from kb.markdown.merge import merged
 from kb.notes_folder import disk
-from kb.notes_folder.claims import LIKE, Claims, Sighting, likeness
+from kb.notes_folder.claims import LIKE, Claims, Sighting, likeness, nearness
 from kb.notes_folder.disk import FoundFile
 from kb.notes_folder.file_text import Claim, FileContent, claim, fields_beside, parsed, rendered
 from kb.notes_folder.lost_notes import LostNotes
-from kb.notes_folder.merge import merged
-from kb.notes_folder.parts import FILE, FolderParts, base_of, note_of, text_of, version_of
-from kb.notes_folder.paths import is_name_of, path_from
+from kb.notes_folder.parts import FILE, FolderParts, note_of, text_of, version_of
+from kb.notes_folder.paths import free_path, is_name_of, path_from
 from kb.store.protocol import Transaction
 from kb.store.rows import Author, Document, NoteFile
 
@@ -45,10 +47,9 @@ AT_ONCE: Final = 200
 """The most new and changed files of one look, so that new notes need not wait for all of them."""
 
 EMPTY: Final = "The file is empty. The note keeps its text; to remove the note, delete the file."
-REMEDY: Final = "If you deleted these files, run 'kb notes delete'; to write them again, 'kb notes restore'."
 LINKED: Final = (
     "kb kept notes whose files were at {}: this is a link now, and kb does not follow links. Replace the link by the"
-    " files, or run 'kb notes delete' if you deleted them."
+    " files. {}"
 )
 NO_BIN: Final = "The bin is off (KB_BIN_DAYS=0), so kb would delete notes for good."
 
@@ -116,8 +117,10 @@ class Incoming:
         """
         self._author = Author(FILE, operation_key=operation)
         with self.parts.store.read() as tx:
-            self._rows = {row.document_id: row for row in tx.note_files.all()}
-        look = Look(disk.scan(self.parts.root, {row.path for row in self._rows.values()}))
+            self._rows = {row.document_id: row for row in self.parts.files(tx).all()}
+            left_out = self.parts.left_out(tx) if self.parts.prefix else ()
+        look = Look(self.parts.scan({row.path for row in self._rows.values()}))
+        look.scan.leave_out(left_out)
         look.problems |= look.scan.problems
         self.files = len(look.scan.files)
         self.parts.found.clear()
@@ -134,9 +137,19 @@ class Incoming:
             self.parts.checkpoint()
             self._take(sighting, claims.owners.get(sighting.path), look)
             self.unread -= 1
+        if self.parts.all_files:
+            self._pass_on(look)
         if not unsettled:  # a missing file may have become an incomplete one
             self._miss(missing, look, mounts, is_sure=is_sure)
         return look
+
+    def _pass_on(self, look: Look) -> None:
+        """Treat Markdown files that cannot be notes as files of other types, such as those in another encoding."""
+        noted = {row.path for row in self._rows.values()}
+        for path in self._refused.keys() - noted:
+            if file := look.scan.files.pop(path, None):
+                look.scan.others[path] = file
+                look.problems.pop(path, None)
 
     def _sightings(self, look: Look) -> tuple[list[Sighting], set[str]]:
         """Return the changed files, and the paths of files that are not complete yet."""
@@ -203,7 +216,7 @@ class Incoming:
             def is_note(sighting: Sighting) -> bool:
                 named = sighting.claim or Claim(0, None)
                 document, row = note_of(tx, named.document_id), self._rows.get(named.document_id)
-                base = base_of(tx, row)
+                base = self.parts.base(tx, row)
                 if document is None or (base and "kb" not in base.own):
                     return False
                 if named.created:
@@ -212,13 +225,15 @@ class Incoming:
                 return row is not None or likeness(text, parsed(sighting.text, fields_beside(text)).text) > LIKE
 
             def likeness_to(document_id: int, written: str) -> float:
-                base = base_of(tx, self._rows[document_id]) or FileContent(text_of(tx, document_id), fields=None)
-                return likeness(base.text, parsed(written, base.own).text)
+                base = self.parts.base(tx, self._rows[document_id]) or FileContent(
+                    text_of(tx, document_id), fields=None
+                )
+                return nearness(base.text, parsed(written, base.own).text)
 
-            purged = {id_ for id_ in tx.note_files.gone() if note_of(tx, id_) is None}
+            purged = {id_ for id_ in self.parts.files(tx).gone() if note_of(tx, id_) is None}
             present = {id_ for id_, row in self._rows.items() if row.path in look.scan.files}
             rows = [row for id_, row in self._rows.items() if id_ not in purged]
-            claims = Claims(rows, is_note, likeness_to, LostNotes(tx, present).search)
+            claims = Claims(rows, is_note, likeness_to, LostNotes(self.parts, tx, present).search)
             looked_at = {sighting.path for sighting in sightings}
             claims.keep(path for path in (*look.scan.files, *look.scan.unreadable) if path not in looked_at)
             claims.assign(sightings)
@@ -234,23 +249,29 @@ class Incoming:
         if not moves:
             return
         with self.parts.audited.write() as tx:
-            documents = {id_: note for id_ in moves if (note := tx.documents.get(id_))}
+            documents = {id_: note for id_ in moves if (note := self.parts.document(tx, id_))}
             paths = {id_: path for id_, path in moves.items() if _has_moved(documents.get(id_), path)}
-            free = {id_: path for id_, path in paths.items() if _is_free(tx, path, moves)}
+            free = {id_: path for id_, path in paths.items() if self._is_free(tx, path, moves)}
             for document_id in free:
                 tx.history.keep(document_id, replace(self._author, why="its file was renamed"))
-                tx.documents.move(document_id, None)
+                self.parts.move(tx, document_id, None)
             for document_id, path in free.items():
-                tx.documents.move(document_id, path)
+                self.parts.move(tx, document_id, path)
+        for document_id, path in free.items():
+            self.parts.retitle(documents[document_id], self._rows[document_id].path, path, self._author)
         with self.parts.store.write() as tx:
             for document_id, path in moves.items():
                 row = self._rows[document_id]
-                note = tx.documents.get(document_id)
+                note = self.parts.document(tx, document_id)
                 place = note.source_path if note else row.source_path
                 version = -version_of(tx, document_id) if document_id in free else row.version
                 moved = replace(row, path=path, source_path=place, version=version)
-                tx.note_files.put(moved, tx.note_files.base(document_id) or FileContent("").packed())
+                self.parts.files(tx).put(moved, self.parts.files(tx).base(document_id) or FileContent("").packed())
                 self._rows[document_id] = moved
+
+    def _is_free(self, tx: Transaction, path: str, moves: Mapping[int, str]) -> bool:
+        occupant = self.parts.at_path(tx, path)
+        return occupant is None or occupant.id in moves
 
     def _take(self, sighting: Sighting, document_id: int | None, look: Look) -> None:
         """Take the content of a file; a file that kb cannot take is a problem until it changes."""
@@ -277,9 +298,9 @@ class Incoming:
             return  # a file that somebody has just created, to write a note
         self._check(new.text)
         with self.parts.store.read() as tx:
-            place = None if tx.documents.at_path(sighting.path) else sighting.path
-        tags = list(new.tags or ())
-        request = NoteRequest(text=new.text, title=new.title, tags=tags, source_path=place, inline_tags=True)
+            place = self._path_for(tx, sighting.path)
+        tags, title = [*(new.tags or ()), *self.parts.tags], new.title or self._title(sighting, new.text)
+        request = NoteRequest(text=new.text, title=title, tags=tags, source_path=place, inline_tags=True)
         intake = NoteIntake(
             self.parts.audited, self.parts.originals.blobs, self.parts.vectors, checkpoint=self.parts.checkpoint
         )
@@ -292,11 +313,34 @@ class Incoming:
             self._attempts += document_id is not None
             return
         with self.parts.store.read() as tx:
-            if note_of(tx, document_id) is None:
-                raise ValueError(f"Document {document_id} has the same content.")
+            is_note = note_of(tx, document_id) is not None
+        if not is_note and self.parts.prefix:  # a file was added at the path of the note
+            look.is_settled = False
+            self._attempts += 1
+            return
+        if not is_note:
+            raise ValueError(f"Document {document_id} has the same content.")
         if document_id in self._rows:
             raise ValueError(f"Its text is the text of note {document_id}, which has a file of its own.")
         self._record(sighting, document_id, new)
+
+    def _path_for(self, tx: Transaction, path: str) -> str | None:
+        """Return the path of a new note; None if it can do without one, because another document has the path.
+
+        A Markdown file that was synced becomes the note.
+        """
+        if not self.parts.prefix:
+            return None if tx.documents.at_path(path) else path
+        occupant = self.parts.at_path(tx, path)
+        if occupant and occupant.doc_type == NOTE:
+            path = free_path(path, lambda path: not self._is_free(tx, path, {}))
+        return self.parts.prefix + path
+
+    def _title(self, sighting: Sighting, text: str) -> str | None:
+        """Return the title that a new note has from the name of its file; None if its text has one."""
+        name = self.parts.title(sighting.path)
+        body = text[front_matter(text).length :].lstrip()
+        return None if body.startswith("# ") or front_matter(text).title else name or None
 
     def _new_note(self, sighting: Sighting) -> FileContent:
         """Return the note for a new file, which may be a copy of a file that has kb's fields."""
@@ -304,7 +348,7 @@ class Incoming:
         if named is None:
             return FileContent(sighting.text)
         with self.parts.store.read() as tx:
-            original, base = note_of(tx, named.document_id), base_of(tx, self._rows.get(named.document_id))
+            original, base = note_of(tx, named.document_id), self.parts.base(tx, self._rows.get(named.document_id))
             text = base.text if base else text_of(tx, named.document_id)
         if original is None or original.created_at != named.created or (base and "kb" not in base.own):
             return FileContent(sighting.text)
@@ -322,13 +366,13 @@ class Incoming:
         if row is None:
             self._place_note(document_id, sighting.path)
         with self.parts.store.read() as tx:
-            note, base = tx.documents.get(document_id), base_of(tx, row)
+            note, base = self.parts.document(tx, document_id), self.parts.base(tx, row)
             if note is None:
                 raise NotFound(f"Note {document_id} does not exist.")
             present = text_of(tx, document_id)
         file = parsed(sighting.text, base.own if base else fields_beside(present))
         if is_binned and base is None:
-            base = rendered(note, present)[1]
+            base = rendered(note, present, self.parts.title(sighting.path))[1]
         if not file.text.strip():
             raise ValueError(EMPTY)
         self._check(file.text)
@@ -355,10 +399,10 @@ class Incoming:
     def _place_note(self, document_id: int, path: str) -> None:
         """Give a note whose file was unknown the path of its file, unless that is the file's name anyway."""
         with self.parts.audited.write() as tx:
-            note = tx.documents.get(document_id)
-            if note and not is_name_of(note, path) and _is_free(tx, path, {}):
+            note = self.parts.document(tx, document_id)
+            if note and not is_name_of(note, path) and self._is_free(tx, path, {}):
                 tx.history.keep(document_id, replace(self._author, why="its file was renamed"))
-                tx.documents.move(document_id, path)
+                self.parts.move(tx, document_id, path)
 
     def _check(self, text: str) -> None:
         if len(text) > self.parts.most_characters:
@@ -369,11 +413,11 @@ class Incoming:
     def _record(self, sighting: Sighting, document_id: int, base: FileContent) -> None:
         """Record the content of a file, to be compared with its note."""
         with self.parts.store.write() as tx:
-            note = tx.documents.get(document_id)
+            note = self.parts.document(tx, document_id)
             place = note.source_path if note else None
             version = -version_of(tx, document_id)
             row = NoteFile(document_id, sighting.path, place, version, sighting.state, sighting.digest)
-            tx.note_files.put(row, base.packed())
+            self.parts.files(tx).put(row, base.packed())
         self._rows[document_id] = row
 
     def _refuse(self, look: Look, path: str, state: str, reason: str) -> None:
@@ -385,13 +429,13 @@ class Incoming:
         """Delete the notes of missing files, unless that looks like an accident."""
         with self.parts.store.read() as tx:
             versions = {row.document_id: version_of(tx, row.document_id) for row in missing}
-            gone = {row.document_id for row in missing if tx.documents.get(row.document_id) is None}
+            gone = {row.document_id for row in missing if not self.parts.is_here(tx, row.document_id)}
             has_bin = tx.history.has_bin
         changed = {row.document_id for row in missing if abs(row.version) != versions[row.document_id]}
         if forgotten := gone | changed:  # a note that changed is written again
             with self.parts.store.write() as tx:
                 for document_id in forgotten:
-                    tx.note_files.remove(document_id)
+                    self.parts.files(tx).remove(document_id)
         left = [row for row in missing if row.document_id not in forgotten]
         since = self.now()
         self._missing = {row.document_id: self._missing.get(row.document_id, since) for row in left}
@@ -410,15 +454,17 @@ class Incoming:
         """Return the paths of missing files whose notes may be deleted; record the reasons for the others."""
         paths = [row.path for row in missing if row.document_id not in self._held]
         look.withheld = [Withheld(reason, ()) for reason in dict.fromkeys(self._held.values())]
-        linked = [] if is_sure else _behind_links(paths, look.scan.links)
+        linked = [] if is_sure else _behind_links(paths, look.scan.links, self.parts.remedy)
         behind = {path for each in linked for path in each.paths}
         paths = [path for path in paths if path not in behind]
-        judge = Judge(DiskView(self.parts.root), mounts, look.scan.unreadable, len(self._rows), is_sure, REMEDY)
+        judge = Judge(
+            DiskView(self.parts.root), mounts, look.scan.unreadable, len(self._rows), is_sure, self.parts.remedy
+        )
         allowed = judge.allow(paths)
         withheld, look.emptied = [*linked, *judge.withheld], judge.emptied
         reason = None if is_sure or not allowed else self._objection(len(allowed), look, has_bin=has_bin)
         if reason:
-            withheld.append(Withheld(f"{reason} {REMEDY}", tuple(allowed)))
+            withheld.append(Withheld(f"{reason} {self.parts.remedy}", tuple(allowed)))
         look.withheld += withheld
         ids = {row.path: row.document_id for row in missing}
         self._held |= {ids[path]: each.reason for each in withheld if each.needs_yes for path in each.paths}
@@ -444,12 +490,12 @@ class Incoming:
         except NotFound:
             logger.debug("note %s is deleted already", row.document_id)
         with self.parts.store.write() as tx:
-            tx.note_files.remove(row.document_id)
+            self.parts.files(tx).remove(row.document_id)
         self._rows.pop(row.document_id, None)
         self._deleted.append(self.now())
 
 
-def _behind_links(paths: Iterable[str], links: Collection[str]) -> list[Withheld]:
+def _behind_links(paths: Iterable[str], links: Collection[str], remedy: str) -> list[Withheld]:
     """Withhold the notes of files whose place, or the place of a folder of theirs, a link has taken."""
     behind: dict[str, list[str]] = {}
     for path in paths:
@@ -457,17 +503,12 @@ def _behind_links(paths: Iterable[str], links: Collection[str]) -> list[Withheld
             if place in links:
                 behind.setdefault(place, []).append(path)
                 break
-    return [Withheld(LINKED.format(link), tuple(found)) for link, found in behind.items()]
+    return [Withheld(LINKED.format(link, remedy), tuple(found)) for link, found in behind.items()]
 
 
 def _has_moved(note: Document | None, path: str) -> bool:
     """Return whether a path is another one than a note's `source_path` leads to."""
     return note is not None and (note.source_path is None or path_from(note.source_path) != path)
-
-
-def _is_free(tx: Transaction, path: str, moves: Mapping[int, str]) -> bool:
-    occupant = tx.documents.at_path(path)
-    return occupant is None or occupant.id in moves
 
 
 def _change(note: Document, present: str, text: str, base: FileContent | None, file: FileContent) -> NoteChange | None:

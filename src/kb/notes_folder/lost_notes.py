@@ -9,7 +9,7 @@ from typing import Final
 from kb.api.fields import NOTE
 from kb.notes_folder.claims import LIKE, Sighting, likeness
 from kb.notes_folder.file_text import BLOCK, fields_beside, parsed
-from kb.notes_folder.parts import FILE, text_of
+from kb.notes_folder.parts import FILE, FolderParts, text_of
 from kb.notes_folder.paths import NUMBER, folded, is_name_of, path_of
 from kb.store.protocol import Transaction
 from kb.store.rows import Binned, Document
@@ -29,16 +29,18 @@ class LostNotes:
     """The notes that have no file.
 
     Args:
+        parts: the folder.
         tx: the transaction that reads them.
         filed: the notes whose files are in the folder.
     """
 
+    parts: FolderParts
     tx: Transaction
     filed: Collection[int]
 
     def search(self, sighting: Sighting) -> int | None:
         """Return the note of a file: the one at its path, or with its text, or with its name and much of its text."""
-        note = self.tx.documents.at_path(sighting.path)
+        note = self.parts.at_path(self.tx, sighting.path)
         if note:
             return note.id if note.doc_type == NOTE else None
         digest = _hash(sighting.text)
@@ -53,7 +55,7 @@ class LostNotes:
     def _in_bin(self, sighting: Sighting, digest: str) -> int | None:
         """Return the note in the bin of a file that is back: with the text of a deleted file, or at its old place."""
         for binned in self._binned:
-            note = binned.document
+            note = self.parts.local(binned.document)
             is_same = note.content_hash == digest
             if (is_same and binned.author.by == FILE) or (
                 is_name_of(note, sighting.path) and (is_same or _may_be(self._text_in_bin(binned), sighting))
@@ -68,15 +70,16 @@ class LostNotes:
     @cached_property
     def _binned(self) -> list[Binned]:
         binned = self.tx.history.bin(limit=MOST_BINNED)
-        return [each for each in binned if each.document.doc_type == NOTE]
+        notes = (each for each in binned if each.document.doc_type == NOTE)
+        return [each for each in notes if (each.document.source_path or "").startswith(self.parts.prefix)]
 
     @cached_property
     def _unfiled(self) -> list[Document]:
         return list(self._without_file())
 
     def _without_file(self) -> Iterator[Document]:
-        for document_id, _ in self.tx.note_files.unwritten():
-            if document_id not in self.filed and (note := self.tx.documents.get(document_id)):
+        for document_id, _ in self.parts.files(self.tx).unwritten():
+            if document_id not in self.filed and (note := self.parts.document(self.tx, document_id)):
                 yield note
 
     @cached_property

@@ -48,6 +48,19 @@ def write(root: Path, *named: str) -> None:
         folder.sync()
 
 
+def remove(root: Path) -> None:
+    """Remove the mark of a folder that kb keeps no longer.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    with OpenFolder.of(root) as folder:
+        with folder.inside(NAME) as own:
+            for name in (MARK, ".gitignore"):
+                own.remove(name)
+        folder.remove_folder(NAME)
+
+
 def _read(folder: OpenFolder, name: str) -> list[str] | None:
     try:
         with folder.open_file(name) as file:

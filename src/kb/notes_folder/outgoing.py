@@ -12,13 +12,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from kb.api.errors import DiskFull
+from kb.api.errors import DiskFull, KbError
+from kb.api.fields import NOTE
+from kb.documents.note_edit import NoteChange
+from kb.documents.write_updated_note import update_note
+from kb.markdown.tags import changed_tags
 from kb.notes_folder import disk
 from kb.notes_folder.file_text import FileContent, rendered
-from kb.notes_folder.parts import FolderParts, base_of, text_of
-from kb.notes_folder.paths import file_path, folded, is_conflict, path_of
+from kb.notes_folder.parts import FILE, FolderParts, text_of
+from kb.notes_folder.paths import folded, free_path, is_conflict, path_of
 from kb.open_folder import Linked
-from kb.store.rows import Document, NoteFile
+from kb.store.rows import Author, Document, NoteFile
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +33,8 @@ QUIET_SECONDS: Final = 2.0
 """kb does not write to a file that somebody else changed less than this time ago: they may still be typing."""
 
 MOST_OWN: Final = 1000
+
+SAID: Final = "its text says these tags"
 
 RETRY_SECONDS: Final = 30.0
 """The pause after a file could not be written."""
@@ -84,11 +90,11 @@ class Outgoing:
         """
         self._named, self._skipped = named, skipped
         with self.parts.store.read() as tx:
-            unwritten, gone = tx.note_files.unwritten(), tx.note_files.gone()
+            unwritten, gone = self.parts.files(tx).unwritten(), self.parts.files(tx).gone()
             if not unwritten and not gone:
                 self.waiting, self.failed = 0, {}
                 return False
-            self._rows = {row.document_id: row for row in tx.note_files.all()}
+            self._rows = {row.document_id: row for row in self.parts.files(tx).all()}
         left = {*gone, *(document_id for document_id, _ in unwritten)}
         self.failed = {document_id: known for document_id, known in self.failed.items() if document_id in left}
         self._taken = {folded(row.path) for row in self._rows.values()}
@@ -123,11 +129,11 @@ class Outgoing:
     def _read(self, pairs: list[tuple[int, int]]) -> list[Waiting]:
         with self.parts.store.read() as tx:
             wanted = dict(pairs)
-            versions = {id_: version for id_, version in tx.note_files.unwritten() if id_ in wanted}
-            notes = {id_: note for id_ in versions if (note := tx.documents.get(id_))}
+            versions = {id_: version for id_, version in self.parts.files(tx).unwritten() if id_ in wanted}
+            notes = {id_: note for id_ in versions if (note := self.parts.document(tx, id_))}
             files = {id_: self._rows.get(id_) for id_ in notes}
             return [
-                Waiting(versions[id_], note, text_of(tx, id_), files[id_], base_of(tx, files[id_]))
+                Waiting(versions[id_], note, text_of(tx, id_), files[id_], self.parts.base(tx, files[id_]))
                 for id_, note in notes.items()
             ]
 
@@ -139,29 +145,52 @@ class Outgoing:
             OSError: it cannot be written.
         """
         file = each.file
+        if self.parts.prefix and self._takes_tags(each):
+            return None  # it has another version now
         if file is None:
             return self._create(each)
         if file.source_path != each.note.source_path:
-            file = self._moved(file, each.note)
+            before, file = file.path, self._moved(file, each.note)
+            if self.parts.retitle(each.note, before, file.path, Author(FILE)):
+                return None  # it has another version now
         place = self.parts.place(file.path)
         if file.state != disk.state_at(place):
             raise disk.Changed
         content, _ = disk.read(place, self.parts.most_bytes * 2)
         if disk.digest_of(content) != file.digest:
             raise disk.Changed
-        text, base = self._rendered(each, content)
+        text, base = self._rendered(each, file.path, content)
         if text == content:
             return None if file is each.file else Written(_with_version(file, each.version), base)
         if file.state not in self._own and 0 <= self.clock() - disk.modified(file.state) < QUIET_SECONDS:
             raise disk.Changed
         return Written(self._row(each, file.path, disk.replace(place, text, file.digest, each.note.id), text), base)
 
-    def _rendered(self, each: Waiting, content: bytes) -> tuple[bytes, FileContent]:
+    def _takes_tags(self, each: Waiting) -> bool:
+        """Give a note the #tags that only its new text has, as an edit of its file would; return whether that was new.
+
+        An agent gives a note exactly the tags that it names, but in a vault the text is what people see.
+        """
+        if each.base is None and each.version > 1:
+            return False  # a tag that somebody removed from the note stays away
+        written, left = changed_tags(each.base.text if each.base else "", each.text)
+        add, remove = set(written) - set(each.note.tags), set(left) & set(each.note.tags)
+        if not add and not remove:
+            return False
+        change = NoteChange(tags_add=sorted(add), tags_remove=sorted(remove), if_match=(each.note.content_hash,))
+        try:
+            update_note(self.parts.audited, self.parts.vectors, each.note.id, change, author=Author(FILE, why=SAID))
+        except KbError:  # too many tags, or another change came first
+            return False
+        return True
+
+    def _rendered(self, each: Waiting, path: str, content: bytes) -> tuple[bytes, FileContent]:
         """Return the bytes of a note's file, which have a byte order mark if they had one, and their content."""
         mark = BYTE_ORDER_MARK if content.startswith(BYTE_ORDER_MARK) else b""
         written = content.decode("utf-8-sig", errors="replace")
         file = each.base or FileContent(each.text, fields=None)
-        text, base = rendered(each.note, each.text, file=file, written=written, with_id=self.parts.with_ids)
+        name = self.parts.title(path)
+        text, base = rendered(each.note, each.text, name, file=file, written=written, with_id=self.parts.with_ids)
         return mark + text.encode(), base
 
     def _create(self, each: Waiting) -> Written:
@@ -170,8 +199,8 @@ class Outgoing:
         note = each.note
         if disk.is_below_file(self.parts.place(path_of(note))):
             note = replace(note, source_path=PurePosixPath(path_of(note)).name)
-        path = file_path(note, self._is_taken)
-        text, base = rendered(each.note, each.text, with_id=self.parts.with_ids)
+        path = free_path(path_of(note), self._is_taken)
+        text, base = rendered(each.note, each.text, self.parts.title(path), with_id=self.parts.with_ids)
         state = disk.create(self.parts.place(path), text.encode(), each.note.id)
         self._taken.add(folded(path))
         return Written(self._row(each, path, state, text.encode()), base)
@@ -191,7 +220,7 @@ class Outgoing:
 
     def _moved(self, file: NoteFile, note: Document) -> NoteFile:
         """Move a file to the new place of its note; return its row."""
-        path = file_path(note, lambda path: folded(path) != folded(file.path) and self._is_taken(path))
+        path = free_path(path_of(note), lambda path: folded(path) != folded(file.path) and self._is_taken(path))
         if path != file.path:
             place, target = self.parts.place(file.path), self.parts.place(path)
             if file.state != disk.state_at(place):
@@ -201,16 +230,23 @@ class Outgoing:
         state = disk.state_at(self.parts.place(path)) or ""
         moved = NoteFile(file.document_id, path, note.source_path, file.version, state, file.digest)
         with self.parts.store.write() as tx:
-            tx.note_files.put(moved, tx.note_files.base(file.document_id) or FileContent("").packed())
+            self.parts.files(tx).put(moved, self.parts.files(tx).base(file.document_id) or FileContent("").packed())
         return moved
 
     def _remove(self, gone: list[int]) -> bool:
         """Remove the files of deleted notes; return whether a file must be looked at first."""
         must_look, removed = False, list[int]()
         with self.parts.store.read() as tx:
-            gone = [document_id for document_id in gone if tx.documents.get(document_id) is None]
+            gone = sorted({*gone} & {*self.parts.files(tx).gone()})
+            replaced = {id_ for id_ in gone if (document := tx.documents.get(id_)) and document.doc_type != NOTE}
+            left_out = self.parts.left_out(tx) if self.parts.prefix else ()
+            replaced |= {id_ for id_ in gone if self._rows[id_].path in left_out}
         for document_id in gone:
             row = self._rows[document_id]
+            if document_id in replaced:  # a file of another type has its path, or kb leaves it out
+                must_look = True
+                removed.append(document_id)
+                continue
             place = self.parts.place(row.path)
             try:
                 state = disk.state_at(place)
@@ -228,9 +264,8 @@ class Outgoing:
             removed.append(document_id)
         if removed:
             with self.parts.store.write() as tx:
-                for document_id in removed:
-                    if tx.documents.get(document_id) is None:
-                        tx.note_files.remove(document_id)
+                for document_id in {*removed} & {*self.parts.files(tx).gone()}:
+                    self.parts.files(tx).remove(document_id)
         return must_look
 
     def _record(self, written: list[Written], settled: list[tuple[int, int]]) -> None:
@@ -240,9 +275,9 @@ class Outgoing:
         disk.sync({place.path.parent: place for place in places}.values())
         with self.parts.store.write() as tx:
             for file, base in written:
-                tx.note_files.put(file, base.packed())
+                self.parts.files(tx).put(file, base.packed())
             for document_id, version in settled:
-                tx.note_files.settle(document_id, version)
+                self.parts.files(tx).settle(document_id, version)
         self.waiting -= len(written) + len(settled)
 
     def _row(self, each: Waiting, path: str, state: str, content: bytes) -> NoteFile:
@@ -254,7 +289,7 @@ class Outgoing:
         reason = str(DiskFull()) if DiskFull.is_why(error) else getattr(error, "strerror", None) or str(error)
         path = each.file.path if each.file else each.note.source_path or f"note {each.note.id}"
         if each.note.id not in self.failed:
-            logger.warning("note %s could not be written to the notes folder: %s", each.note.id, reason)
+            logger.warning("note %s could not be written to %s: %s", each.note.id, self.parts.name, reason)
         self.failed[each.note.id] = self.now() + RETRY_SECONDS, path, reason
 
 

@@ -63,9 +63,9 @@ def conflict_names(name: str, day: str) -> Iterator[str]:
     yield from (f"{stem} (conflict {day}{number}){path.suffix}" for number in _numbers())
 
 
-def file_path(document: Document, is_taken: Callable[[str], bool]) -> str:
-    """Return the path for a new file of a note, with a number if it is taken."""
-    path = PurePosixPath(path_of(document))
+def free_path(wanted: str, is_taken: Callable[[str], bool]) -> str:
+    """Return a path for a new file: the wanted one, or one with a number if that is taken."""
+    path = PurePosixPath(wanted)
     stem = path.stem.encode()[:NAME_BYTES].decode(errors="ignore")
     twins = (str(path.with_name(f"{stem}{number}{path.suffix}")) for number in islice(_numbers(), 1, None))
     return next(free for free in chain([str(path)], twins) if not is_taken(free))

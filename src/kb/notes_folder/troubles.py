@@ -1,4 +1,4 @@
-"""Faults of the notes folder, in words: since when, how many files wait, and the remedy."""
+"""Faults of a folder, in words: since when, how many files wait, and the remedy."""
 
 import errno
 import logging
@@ -20,7 +20,9 @@ REMEDIES: Final = {
     os.strerror(errno.EROFS): "Mount the disk writable.",
     os.strerror(errno.EIO): "Check the disk.",
 }
-SAFE: Final = "Nothing is lost: the database has the notes, and kb tries again."
+SAFE: Final = "Nothing is lost: {}, and kb tries again."
+NOTES: Final = "the database has the notes"
+FILES: Final = "the files stay where they are"
 
 
 @dataclass
@@ -28,9 +30,13 @@ class Troubles:
     """Remembers since when each fault exists, and logs its beginning and its end.
 
     Args:
+        name: the folder.
+        safe: where everything is.
         now: the time of the machine.
     """
 
+    name: str
+    safe: str = NOTES
     now: Callable[[], float] = time.time
     _since: dict[str, float] = field(default_factory=dict)
 
@@ -42,9 +48,9 @@ class Troubles:
             waiting: the number of notes that are not written yet.
         """
         for fault in faults.keys() - self._since.keys():
-            logger.warning("the notes folder cannot be kept in step: %s", fault)
+            logger.warning("%s cannot be kept in step: %s", self.name, fault)
         if self._since.keys() - faults.keys():
-            logger.info("a fault of the notes folder has ended")
+            logger.info("a fault of %s has ended", self.name)
         self._since = {fault: self._since.get(fault, self.now()) for fault in faults}
         return [self._text(fault, number, waiting) for fault, number in sorted(faults.items())]
 
@@ -54,4 +60,6 @@ class Troubles:
         remedy = next((remedy for part, remedy in REMEDIES.items() if part in fault), "")
         since = shown(self._since[fault])[:16].replace("T", " ")
         end = "" if fault.endswith((".", "?")) else "."
-        return " ".join(filter(None, [f"Since {since} UTC, {concerned}{fault}{end}", remedy, late, SAFE]))
+        return " ".join(
+            filter(None, [f"Since {since} UTC, {concerned}{fault}{end}", remedy, late, SAFE.format(self.safe)])
+        )

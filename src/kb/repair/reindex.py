@@ -1,56 +1,57 @@
-"""Rebuild the database from its texts."""
+"""Compute again what a database derives from its texts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kb.api.errors import StoreError
 from kb.backup.swap import complete_restore
-from kb.embed.protocol import Embedder
-from kb.ingest.chunk import Chunker
+from kb.documents.vectors_by_job import add_vectors, draft_of
+from kb.ingest.draft import embed_draft
 from kb.repair.named_model import open_named_model
+from kb.repair.reembed import opened_reembedder
 from kb.running_engine import lock_path
 from kb.settings import Settings
 from kb.store.engine_lock import database_lock, sole_user
+from kb.store.open import open_store
 from kb.store.rows import VectorSpace
 from kb.store.sqlite.rebuild import rebuild
-from kb.store.sqlite.vector_space import recorded_space
+
+OnChunks = Callable[[int, int], None]
+"""Receives the numbers of chunks with vectors and in total."""
 
 
-def reindex(settings: Settings, on_chunks: Callable[[int, int], None], *, recompute_all: bool) -> None:
-    """Rebuild the database from its texts; nothing changes until all of it is ready.
+def reindex(settings: Settings, on_chunks: OnChunks, *, recompute_all: bool) -> None:
+    """Rebuild a database file from its texts; it stays as it is until the new one is ready.
 
     Args:
         settings: the settings of the engine, which must not run.
-        on_chunks: receives the numbers of chunks with vectors and in total.
+        on_chunks: see `OnChunks`.
         recompute_all: whether to recompute all vectors, not only damaged and missing ones.
 
     Raises:
         StartError: the engine runs, or the model or the database cannot be used.
     """
     path = settings.database_path
-    with sole_user(lock_path(settings.data_dir)), sole_user(database_lock(path)):
-        complete_restore(settings)
-        model = cache(lambda: open_named_model(settings)[0])  # most damage needs no model
-        space = VectorSpace.of(model().spec) if recompute_all else recorded_space(path)
-        rebuild(path, space, partial(_embed, model, space), on_chunks, recompute_all=recompute_all)
+    with sole_user(lock_path(settings.data_dir)):
+        with sole_user(database_lock(path)):
+            complete_restore(settings)
+            missing = rebuild(path, on_chunks)
+        if missing and not recompute_all:
+            _complete(settings, missing, on_chunks)
+    if recompute_all:
+        with opened_reembedder(settings, on_chunks) as reembedder:
+            reembedder.renew()
 
 
-def _embed(model: Callable[[], Embedder], space: VectorSpace, chunks: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-    """Return the vectors of headers and texts.
-
-    Raises:
-        StartError: the model cannot be used, or differs from the model of the other vectors.
-    """
-    embedder = model()
-    if (made := VectorSpace.of(embedder.spec)) != space:
-        raise StoreError(
-            f"The vectors are of {space}, but the model computes vectors of {made}."
-            " Set KB_MODEL_DIR to the model of the vectors."
-        )
-    chunker = Chunker(embedder)
-    return embedder.embed_passages([chunker.passage(header, text) for header, text in chunks])
+def _complete(settings: Settings, missing: Mapping[int, int], on_chunks: OnChunks) -> None:
+    """Compute the missing vectors, which are counted by document."""
+    embedder = open_named_model(settings)[0]
+    with open_store(settings, VectorSpace.of(embedder.spec, settings.model_dir)) as store:
+        with store.read() as tx:
+            _, total = tx.second.counts()
+        done = total - sum(missing.values())
+        for document_id, count in missing.items():
+            made = embed_draft(draft_of(store, document_id, embedder), embedder)
+            with store.write() as tx:
+                add_vectors(tx, document_id, made)
+            on_chunks(done := done + count, total)

@@ -9,11 +9,12 @@ from uuid import uuid4
 from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from kb.access.grants import Grants
 from kb.access.keyring import Keyring
 from kb.access.restricted_store import restricted
 from kb.api.errors import Forbidden, Unauthorized, Unavailable
 from kb.api.fields import NotesFolderAction, Why
-from kb.api.folder_models import NotesFolderStatus
+from kb.api.folder_models import NotesFolderStatus, WatchRequest
 from kb.api.limits import MAX_ID, MAX_PAGE
 from kb.api.overview_models import Maintenance, MaintenanceAction
 from kb.api.rights import ANYONE, ON_BEHALF_OF, OPERATION, Caller, Right
@@ -31,7 +32,7 @@ from kb.search.document_map import DocumentMapper
 from kb.search.service import SearchService
 from kb.settings import Settings
 from kb.store.protocol import Store, Transaction
-from kb.store.rows import Author, Counts
+from kb.store.rows import Author, Counts, SyncedFolder
 from kb.telemetry.instruments import Instruments
 from kb.worker.loop import Worker
 from kb.worker.reembed import Reembedder
@@ -50,14 +51,20 @@ class MaintenanceTasks(Protocol):
         """Start an action; return the new state."""
 
 
-class NotesFolder(Protocol):
-    """The folder with a file of each note."""
+class KeptFolders(Protocol):
+    """The folders that the engine keeps in step."""
 
-    def status(self) -> NotesFolderStatus:
-        """Return its state."""
+    def status(self) -> NotesFolderStatus | None:
+        """Return the state of the notes folder; None without one."""
 
-    def act(self, action: NotesFolderAction) -> NotesFolderStatus:
-        """Decide about missing files; return the state."""
+    def act(self, action: NotesFolderAction, name: str = "") -> NotesFolderStatus:
+        """Decide about missing files of a folder; return its state."""
+
+    def check(self, folder: SyncedFolder, request: WatchRequest) -> None:
+        """Refuse a folder that the engine cannot write to."""
+
+    def follow(self) -> None:
+        """Keep the folders that the database names now."""
 
 
 class LiveSettings(Protocol):
@@ -84,6 +91,7 @@ class Services:
     stop: StopSignal
     queue: Admission
     keyring: Keyring
+    grants: Grants
     pages: PagePictures
     reembedder: Reembedder
     picture_queue: Admission
@@ -91,7 +99,7 @@ class Services:
     map_queue: Admission
     comparison_queue: Admission
     maintenance: MaintenanceTasks
-    notes_folder: NotesFolder | None
+    kept_folders: KeptFolders
     live_settings: LiveSettings
     instruments: Instruments
     originals_use: DiskUse

@@ -3,9 +3,9 @@
 from contextlib import suppress
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Request
 
-from kb.api.errors import FolderTaken, NotFound
+from kb.api.errors import FolderTaken, Forbidden, NotFound
 from kb.api.folder_models import (
     FolderClaim,
     KnownWatch,
@@ -19,7 +19,7 @@ from kb.api.folder_models import (
 )
 from kb.api.limit_errors import check_tags
 from kb.documents import watched_folders
-from kb.routes.dependencies import READ, WRITE, ServicesDep
+from kb.routes.dependencies import READ, WRITE, Services, ServicesDep, check_right, get_caller
 from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
@@ -55,11 +55,20 @@ def claim_folder(folder_claim: FolderClaim, services: ServicesDep) -> SyncedFold
 @router.put(
     "/watches/{watch_id}", summary="Watch a folder", dependencies=[WRITE], responses=problems(400, 404, 409, 413, 507)
 )
-def watch_folder(watch_id: Id, watch_request: WatchRequest, services: ServicesDep) -> SyncedFolder:
-    """Record that a program on a machine watches a registered folder there. The id is the program's choice."""
+def watch_folder(watch_id: Id, watch_request: WatchRequest, services: ServicesDep, request: Request) -> SyncedFolder:
+    """Record that a program on a machine watches a registered folder there. The id is the program's choice.
+
+    With `both`, the engine itself keeps the folder, which needs all rights.
+    """
     check_tags(tags=watch_request.tags)
+    if watch_request.both:
+        check_may_keep(request, services)
     with services.store.write() as tx:
-        return watched_folders.shown(watched_folders.begin(tx, watch_id, watch_request))
+        folder = watched_folders.begin(tx, watch_id, watch_request)
+        if watch_request.both:
+            services.kept_folders.check(folder, watch_request)
+    services.kept_folders.follow()
+    return watched_folders.shown(folder)
 
 
 @router.delete(
@@ -68,7 +77,9 @@ def watch_folder(watch_id: Id, watch_request: WatchRequest, services: ServicesDe
 def stop_watching(watch_id: Id, services: ServicesDep) -> SyncedFolder:
     """Forget a watch. The documents of the folder stay. The program that watches it stops within seconds."""
     with services.store.write() as tx:
-        return watched_folders.shown(watched_folders.end(tx, watch_id))
+        folder = watched_folders.end(tx, watch_id)
+    services.kept_folders.follow()
+    return watched_folders.shown(folder)
 
 
 @router.post(
@@ -105,6 +116,18 @@ def note_running(seen_watches: SeenWatches, services: ServicesDep) -> KnownWatch
             with suppress(NotFound), services.store.write() as tx:  # it may have ended
                 watched_folders.note(tx, record.id, is_syncing=seen[record.id])
     return KnownWatches(watches=[KnownWatch.model_validate(record) for record in known])
+
+
+def check_may_keep(request: Request, services: Services) -> None:
+    """Refuse to keep a folder for strangers and limited keys: kb writes there with the rights of its own account.
+
+    Raises:
+        Forbidden: the caller does not have all rights, or other machines can connect without a key.
+    """
+    check_right(request, "admin")
+    state = services.live_settings.state()
+    if get_caller(request, services).limit or (state.reachable and not state.keyed):
+        raise Forbidden("kb writes to a folder only for a key with all rights. If kb has no keys, make one first.")
 
 
 def claim(store: Store, folder: rows.SyncedFolder, *, take_over: bool) -> rows.SyncedFolder:

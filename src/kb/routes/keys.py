@@ -9,6 +9,7 @@ from pydantic import Field
 from kb import clock
 from kb.api.errors import Invalid, KeyExists, NoKeySet, NotFound
 from kb.api.fields import JobsCursor
+from kb.api.grant_models import IdentifiedKey, TokenGrant
 from kb.api.key_models import (
     AuditLine,
     AuditList,
@@ -29,7 +30,7 @@ from kb.routes.dependencies import ADMIN, READ, AuthorDep, PageLimit, QueryModel
 from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.running_engine import FIRST_KEY
-from kb.store.rows import AuditEvent, NamedKey
+from kb.store.rows import AuditEvent, Grant, NamedKey
 
 router = APIRouter(route_class=ThreadRoute, tags=["keys"])
 
@@ -94,12 +95,17 @@ async def get_own_rights(services: ServicesDep, request: Request) -> KeyRights:
 
 
 @router.post("/key/identify", summary="Identify a key", dependencies=[ADMIN], responses=problems(400, 404, 413))
-def identify_key(digest_request: DigestRequest, services: ServicesDep) -> Key:
-    """Return the key with this digest, which a client of the gateway sent. The key counts as used."""
-    key = services.keyring.identify(digest_request.digest) if services.settings.has_key else None
-    if key is None:
+def identify_key(digest_request: DigestRequest, services: ServicesDep) -> IdentifiedKey:
+    """Return the key with this digest, or the key of the access token with it. The key counts as used.
+
+    A client of the gateway sent the key or the token.
+    """
+    digest = digest_request.digest
+    if services.settings.has_key and (key := services.keyring.identify(digest)):
+        return IdentifiedKey(**dict(key_model(key)))
+    if (found := services.grants.identify(digest)) is None:
         raise NotFound("The key does not exist.")
-    return key_model(key)
+    return granted(*found)
 
 
 @router.post(
@@ -123,6 +129,8 @@ def revoke_key(name: Name, services: ServicesDep, author: AuthorDep) -> Key:
     with services.store.write() as tx:
         tx.audit.add([AuditEvent("key-revoke", key=name)], author)
         key = services.keyring.revoke(name)
+        tx.grants.remove_of(name)
+    services.grants.forget()
     return key_model(key)
 
 
@@ -148,6 +156,24 @@ def expiry(at: datetime | None) -> str | None:
     if at <= clock.own.now():
         raise Invalid("expires_at: this time is past. Name a later one.")
     return clock.shown(at.timestamp())
+
+
+def granted(grant: Grant, key: NamedKey | None) -> IdentifiedKey:
+    """Return the key of a grant with the rights that the grant leaves it. A program never gets more than to write."""
+    scopes = (grant.access_scopes or "").split()
+    may_write = "write" in scopes and (key is None or key.caller.may("write"))
+    token = TokenGrant(
+        id=grant.id,
+        key_digest=grant.key_digest,
+        client_id=grant.client_id,
+        client_name=grant.client_name,
+        scopes=scopes,
+        resource=grant.resource,
+        until=grant.access_until or "",
+    )
+    owner = key or NamedKey(grant.key_name, "admin", (), None, grant.key_digest, grant.created_at)
+    rights = dict(key_model(owner)) | {"right": "write" if may_write else "read"}
+    return IdentifiedKey(**rights, key_right=owner.right, is_ours=key is not None, grant=token)
 
 
 def key_model(key: NamedKey) -> Key:

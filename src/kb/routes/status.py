@@ -68,7 +68,7 @@ def in_ms(minute: last_hour.MinuteCounts) -> dict[str, Any]:
 @router.get("/status", summary="Get the engine's state", dependencies=[READ])
 def status(services: ServicesDep, request: Request, top_tags: TopTags = 0) -> Status:
     """Return the version, model and state of this engine, and the counts of its content."""
-    embedder, folder = services.embedder, services.notes_folder
+    embedder, folders = services.embedder, services.kept_folders
     is_limited = bool(get_caller(request, services).limit)
     with services.store.read() as tx:
         counts, history = tx.counts(), tx.history.counts()
@@ -95,7 +95,7 @@ def status(services: ServicesDep, request: Request, top_tags: TopTags = 0) -> St
         replica=ReplicaStatus.model_validate(replica) if (replica := services.store.replica) else None,
         clock=clock_status(),
         foreign=list(counts.foreign),
-        notes_folder=None if folder is None or is_limited else folder.status(),
+        notes_folder=None if is_limited else folders.status(),
         attention=attention,
     )
 

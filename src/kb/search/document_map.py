@@ -25,7 +25,7 @@ from kb.store.rows import Filter
 logger = logging.getLogger(__name__)
 
 MAX_SHOWN: Final = 10_000
-"""The maximum number of documents on a map, which shows the last changed ones."""
+"""The maximum number of documents on a map, which shows the most recently changed ones."""
 
 PAGE: Final = 250
 """The number of documents read in one transaction."""

@@ -75,7 +75,7 @@ class _Texts:
 
 
 def scan(tx: Transaction, cursor: str | None, limit: int, *, dismissed: bool = False, seconds: float = SECONDS) -> Scan:
-    """Compare documents with all older ones, the last changed first, until `limit` groups are found or time is up.
+    """Compare documents with all older ones, most recently changed first, until `limit` groups are found or time is up.
 
     Return the groups that a person dismissed, or all others.
     """

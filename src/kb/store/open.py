@@ -9,7 +9,7 @@ from kb.api.errors import SettingError
 from kb.api.store_kinds import SETTING
 from kb.settings import Settings
 from kb.store.backend import Backend
-from kb.store.link_backfill import LinkBackfill
+from kb.store.backfill import Backfill
 from kb.store.protocol import Store
 from kb.store.rows import VectorSpace
 
@@ -29,7 +29,7 @@ def open_store(settings: Settings, space: VectorSpace, read_url: str | None = No
     with backend(settings).opened(settings, space, read_url) as store:
         with store.read() as tx:
             tx.transfer.check_whole()
-        with LinkBackfill(store):
+        with Backfill(store):
             yield store
 
 

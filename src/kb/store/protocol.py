@@ -30,6 +30,7 @@ from kb.store.rows import (
     Document,
     Extent,
     Filter,
+    Grant,
     HistoryCounts,
     Hit,
     Job,
@@ -172,6 +173,12 @@ class Documents(Protocol):
     def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents."""
 
+    def folders(self, prefix: str, most: int, limit: Limit | None = None) -> list[tuple[str, int]]:
+        """Return the folders right below a beginning of paths, such as `vault/`, with the number of documents in each.
+
+        Documents inside others do not count. Only the first `most` folders are returned, in the order of their names.
+        """
+
     def branches(self, limit: Limit | None = None) -> dict[str, int]:
         """Return every tag with tags below it, with the number of documents that have it or one of these tags."""
 
@@ -236,10 +243,10 @@ class History(Protocol):
 
     def binned(self, document_id: int) -> Binned | None: ...
     def in_bin(self, source_path: str, content_hash: str) -> list[Binned]:
-        """Return the files in the bin that had this path or this content, the last deleted first."""
+        """Return the files in the bin that had this path or this content, most recently deleted first."""
 
     def bin(self, *, limit: int, before: tuple[str, int] | None = None) -> list[Binned]:
-        """Return the documents in the bin, the last deleted first.
+        """Return the documents in the bin, most recently deleted first.
 
         `before` is the deletion time and id of the last document on the previous page.
         """
@@ -497,7 +504,7 @@ class Folders(Protocol):
     def put(self, folder: SyncedFolder) -> None:
         """Record a folder. Its `watch` stays, unless another machine takes the folder over."""
 
-    def set_watch(self, prefix: str, watch: str | None) -> None: ...
+    def set_watch(self, prefix: str, watch: str | None, *, is_kept: bool = False) -> None: ...
     def remove(self, prefix: str) -> None: ...
     def left_out(self) -> list[str]:
         """Return the paths of the files that kb leaves out."""
@@ -514,8 +521,27 @@ class Dismissals(Protocol):
         """Add or remove pairs."""
 
 
+class Grants(Protocol):
+    """The grants of access to programs."""
+
+    def all(self) -> list[Grant]:
+        """Return all grants, the oldest first."""
+
+    def add(self, grant: Grant) -> None: ...
+    def exchange(self, grant: Grant, before: str) -> bool:
+        """Write new tokens of a grant if its next digest is still `before`; return whether it was."""
+
+    def used(self, grant_id: str, at: str) -> None: ...
+    def remove(self, grant_id: str) -> None: ...
+    def remove_of(self, key_name: str) -> None:
+        """Remove the grants of a key."""
+
+    def expire(self, now: str) -> None:
+        """Remove grants that nobody can use any more."""
+
+
 class NoteFiles(Protocol):
-    """The notes folder and the files of the notes in it."""
+    """A folder that the engine keeps, and the files in it."""
 
     def take(self, holder: str, seconds: float) -> bool:
         """Become or stay the engine that holds the folder; False if another one held it in the last `seconds`.
@@ -530,6 +556,9 @@ class NoteFiles(Protocol):
     def set_folder(self, state: NotesFolderState) -> None:
         """Write the state of the folder; an engine must hold it."""
 
+    def forget(self) -> None:
+        """Forget the folder and its files."""
+
     def all(self) -> list[NoteFile]:
         """Return the files of notes."""
 
@@ -543,7 +572,7 @@ class NoteFiles(Protocol):
         """Return what `put` got along with the file of a note."""
 
     def put(self, file: NoteFile, base: bytes) -> None:
-        """Write the row of a file. A path has one row: another note's file loses it."""
+        """Write the row of a file. A path has one row: another note's file loses it, and that of another file goes."""
 
     def settle(self, document_id: int, version: int) -> None:
         """Record that the file of a note matches this version of the note."""
@@ -557,7 +586,7 @@ class NoteFiles(Protocol):
         """Return the notes whose version is not the version of their file, with their versions, by ascending id."""
 
     def gone(self) -> list[int]:
-        """Return the notes that no longer exist, but still have a file."""
+        """Return the notes that no longer exist, or belong to another folder now, but still have a file."""
 
 
 class Transaction(Protocol):
@@ -577,8 +606,11 @@ class Transaction(Protocol):
     def folders(self) -> Folders: ...
     @property
     def dismissals(self) -> Dismissals: ...
+    def note_files(self, folder: str) -> NoteFiles:
+        """Return the files of a folder that the engine keeps, whose paths begin so; empty for the notes folder."""
+
     @property
-    def note_files(self) -> NoteFiles: ...
+    def grants(self) -> Grants: ...
     @property
     def second(self) -> SecondVectors: ...
     @property
@@ -675,6 +707,9 @@ class Store(Protocol):
 
         The calls come from any thread. If a connection breaks, the end of a job may go unreported.
         """
+
+    def renew_words(self, documents: int) -> bool:
+        """Index again the words of some documents of an older kb; return whether there may be more."""
 
     def reclaim(self) -> bool:
         """Free a little unused space; return whether more can be freed.

@@ -24,6 +24,7 @@ from kb.store.rows import (
     ChunkPlace,
     ChunkPosition,
     Document,
+    Grant,
     Hit,
     Job,
     NamedKey,
@@ -153,7 +154,7 @@ CONVERSIONS: Final[Mapping[str, Callable[[Any], Any]]] = (
         iso,
     )
     | dict.fromkeys(("tags", "own_tags", "heading"), strings)
-    | dict.fromkeys(("title_given", "existed"), bool)
+    | dict.fromkeys(("title_given", "existed", "is_kept"), bool)
     | {"omitted": json.loads, "limit": parse_limit}
 )
 """The conversions of column values by the name of the field; all other values stay the same."""
@@ -174,6 +175,7 @@ map_version = mapper(
 )
 map_binned = mapper(Binned, document=map_document, author=Mapper(("deleted_by", "deleted_with", "deleted_why"), Author))
 map_key = mapper(NamedKey, right="may")
+map_grant = mapper(Grant)
 
 
 def field_values(row: DataclassInstance) -> dict[str, Any]:

@@ -89,10 +89,13 @@ class VectorSpace:
 class OptionalFields:
     """Fields that a sender may give a note. Each is a column of documents, earlier versions and jobs in both stores.
 
-    `source` is the origin in the author's words.
+    `Hit` has them too. Statements, jobs, the history, exports and imports use whatever is declared here.
+
+    `source` is the origin in the author's words, `valid_until` the last day on which the note is true.
     """
 
     source: str | None = None
+    valid_until: str | None = None
 
 
 OPTIONAL_FIELDS: Final = tuple(field.name for field in fields(OptionalFields))
@@ -296,9 +299,10 @@ class Hit(Dated):
     created_at: str
     updated_at: str | None
     date: str | None = None
-    source: str | None = None
     language: str | None = None
     author: Author = NOBODY
+    source: str | None = field(default=None, kw_only=True)
+    valid_until: str | None = field(default=None, kw_only=True)
 
 
 class WrittenText(NamedTuple):
@@ -424,7 +428,7 @@ class SyncedFolder:
     """A synced folder: the prefix of its files' paths, and its location.
 
     `mounts` names the device of the folder, and the folders below it on other devices. `watch` is the JSON of a
-    `kb.api.folder_models.WatchState`, if the folder is watched.
+    `kb.api.folder_models.WatchState`, if the folder is watched. If `is_kept`, the engine itself keeps it.
     """
 
     prefix: str
@@ -434,6 +438,7 @@ class SyncedFolder:
     mounts: str
     at: str
     watch: str | None = None
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -664,6 +669,38 @@ class NamedKey:
             self.former_until or ""
         )
         return (hmac.compare_digest(digest, self.digest) or is_former) and not self.is_expired
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Access that a person granted to a program with a key; only digests of the program's code and tokens are kept.
+
+    All codes and refresh tokens of a grant begin with the same secret, whose digest is `family`. The one of them that
+    can still be exchanged has the digest `next_digest`, until `until`: a code while `access_digest` is None, and a
+    refresh token afterwards. `scopes` are separated by spaces.
+    """
+
+    id: str
+    family: str
+    key_name: str
+    key_digest: str
+    client_id: str
+    client_name: str
+    scopes: str
+    resource: str
+    redirect_uri: str
+    challenge: str
+    created_at: str
+    next_digest: str
+    until: str
+    used_at: str | None = None
+    access_digest: str | None = None
+    access_scopes: str | None = None
+    access_until: str | None = None
+
+    @property
+    def is_code(self) -> bool:
+        return self.access_digest is None
 
 
 def now_iso() -> str:

@@ -23,7 +23,7 @@ COLUMNS: output.Columns = {
 def bin_(
     limit: Annotated[int, option("-n N", "The maximum number of documents.", min=1)] = 50, json: Json = False
 ) -> None:
-    """List the documents in the bin, the last deleted first."""
+    """List the documents in the bin, most recently deleted first."""
     answer = call(lambda client: client.bin(limit=limit))
     output.print_list(answer, "documents", COLUMNS, "the bin is empty", json=json)
 

@@ -10,7 +10,6 @@ from typing import Annotated
 
 from kb.api.errors import EngineUnreachable, Unavailable
 from kb_cli.runtime.deadline import interrupt_start
-from kb_cli.runtime.engine_parts import EXTRAS
 from kb_cli.runtime.exit_codes import LocalError
 from kb_cli.runtime.options import option
 from kb_cli.runtime.output import print_line
@@ -56,7 +55,7 @@ def server() -> ModuleType:
         return import_module("kb_cli.server")
     except ModuleNotFoundError as error:
         raise LocalError(
-            f"The Python module {error.name} is not installed. Install the engine: 'kb-local[{EXTRAS}]'."
+            f"The Python module {error.name} is not installed. Install kb-local again, with its dependencies."
         ) from None
 
 

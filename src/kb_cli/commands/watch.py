@@ -12,6 +12,7 @@ import typer
 from kb.api.errors import KbError, NotFound
 from kb.api.stream_safe import composed
 from kb.client.client import EngineClient
+from kb.folders.disk_view import describe_mounts, place_of
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.config import load_config
@@ -21,7 +22,7 @@ from kb_cli.runtime.files import absolute
 from kb_cli.runtime.options import FolderOptions, Json, TakeOver, argument, option, with_options
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
-from kb_cli.sync.folder_claim import claim, is_from_here, machine_id
+from kb_cli.sync.folder_claim import claim, is_from_here, look_up, machine_id
 from kb_cli.sync.folder_names import named, resolved
 from kb_cli.sync.report import count_files, exit_code, print_result
 from kb_cli.sync.round import Round, sync_folder
@@ -52,6 +53,12 @@ def watch(
     take_over: TakeOver = False,
     yes: Annotated[bool, option("--yes -y", "With 'now': delete many documents at once, or all of a folder.")] = False,
     json: Json = False,
+    both: Annotated[
+        bool, option("--both", "With 'add': also write notes that change in kb to their Markdown files.")
+    ] = False,
+    new_notes: Annotated[
+        str | None, option("--new-notes", "With --both: the folder in it for notes without a path.")
+    ] = None,
     child: Annotated[bool, option("--child", "", hidden=True)] = False,
 ) -> int:
     """Keep folders in sync in the background.
@@ -62,12 +69,20 @@ def watch(
 
     The options have the same meaning as in 'kb sync'. kb remembers the folders of a machine in ~/.config/kb/watched.
     For an engine on another machine, start 'kb watch run' where the folders are; it runs until you stop it.
+
+    With --both, the Markdown files become notes, which you, your programs and agents can edit on both sides. The engine
+    itself keeps such a folder, so it must be on the machine of the engine. Notes of deleted files go to the bin.
     """
     action, *folders = words
     if action == ADD and len(folders) == 1:
-        return add(options.folder(Path(folders[0]), take_over=take_over), json=json)
-    if any(vars(options).values()) or take_over:
-        raise UsageError("--tags, --exclude, --follow-links, --delete, --as and --take-over are only for 'add'.")
+        folder = options.folder(Path(folders[0]), take_over=take_over)
+        if both:
+            return add_both(folder, new_notes, json=json)
+        if new_notes is not None:
+            raise UsageError("--new-notes needs --both.")
+        return add(folder, json=json)
+    if any(vars(options).values()) or take_over or both or new_notes is not None:
+        raise UsageError("The options of folders, such as --tags, --delete and --both, are only for 'add'.")
     if action == NOW and len(folders) <= 1:
         return sync_now(folders[0] if folders else None, yes=yes, json=json)
     if yes:
@@ -116,6 +131,45 @@ def add(folder: Folder, *, json: bool) -> int:
     output.print_line(f"kb watches {record.path} as {record.name}: {count_files(files)}.")
     if not is_watched:
         output.print_error(NO_PROGRAM)
+    return exit_codes.OK
+
+
+def add_both(folder: Folder, new_notes: str | None, *, json: bool) -> int:
+    """Have the engine keep a folder in both directions, and forget how this machine watched it."""
+    if folder.follow_links:
+        raise UsageError("--follow-links cannot be used with --both: kb writes to no file outside the folder.")
+    folder.check_is_there()
+
+    async def register(client: EngineClient) -> str:
+        chosen, known = await named(client, folder), watched_here(await client.folders())
+        refuse_overlap(chosen, known)
+        before: dict[str, Any] = next((row["watch"] for row in known if row["prefix"] == chosen.prefix), {})
+        held = await look_up(client, chosen)
+        if held.doubt:
+            raise held.doubt
+        await claim(client, chosen, held.mounts or describe_mounts(chosen.path), held.owner)
+        await client.watch_folder(
+            before.get("id") or uuid4().hex,
+            prefix=chosen.prefix,
+            machine=machine_id(),
+            tags=list(chosen.tags or before.get("tags", ())),
+            exclude=list(chosen.exclude),
+            new_notes=new_notes,
+            both=True,
+            delete=True,
+            place=place_of(chosen.path),
+        )
+        return chosen.prefix
+
+    prefix = call_async(register)
+    for record in load_records().values():
+        if (record.prefix, record.engine_url) == (prefix, load_config().engine_url):
+            remove_record(record)
+    is_watched = call_async(lambda client: wait_until_seen(client, prefix))
+    if json:
+        output.print_json({"path": str(folder.path), "prefix": prefix, "is_watched": is_watched})
+        return exit_codes.OK
+    output.print_line(f"kb keeps {folder.path} as {prefix.rstrip('/')}, in both directions.")
     return exit_codes.OK
 
 
@@ -197,7 +251,11 @@ def print_faults(row: dict[str, Any]) -> None:
 
 def sync_now(word: str | None, *, yes: bool, json: bool) -> int:
     """Sync watched folders of this machine in this terminal, and report to the engine."""
-    known = {row["watch"]["id"] for row in fetch_watched()}
+    rows = fetch_watched()
+    known = {row["watch"]["id"] for row in rows}
+    kept = [row for row in rows if row["watch"]["both"] and word in (None, row["prefix"].rstrip("/"), row["path"])]
+    if kept:
+        return max(look_now(row, yes=yes, json=json) for row in kept)
     records = [record for record in load_records().values() if record.id in known]
     chosen = records if word is None else [found(word, records)]
     if not chosen:
@@ -205,6 +263,31 @@ def sync_now(word: str | None, *, yes: bool, json: bool) -> int:
     if json and len(chosen) > 1:
         raise UsageError("--json needs one folder: 'kb watch now FOLDER --json'.")
     return max(sync_record(record, yes=yes, json=json) for record in chosen)
+
+
+def look_now(row: dict[str, Any], *, yes: bool, json: bool) -> int:
+    """Have the engine look at a folder that it keeps itself, and return the exit code."""
+    watch_id, name = row["watch"]["id"], row["prefix"].rstrip("/")
+
+    async def look(client: EngineClient) -> dict[str, Any]:
+        if yes:
+            await client.decide_about_missing_files("delete", name)
+        row = await client.sync_now(watch_id)
+        while row["watch"]["asked_at"]:
+            await asyncio.sleep(0.5)
+            row = next(
+                row for row in (await client.folders())["folders"] if row["watch"] and row["watch"]["id"] == watch_id
+            )
+        return row
+
+    row = call_async(look)
+    if json:
+        output.print_json(row)
+    else:
+        output.print_line(f"{name}: {outcome(row)}")
+        print_faults(row)
+    result = row["watch"]["result"]
+    return exit_codes.FAILURE if row["watch"]["error"] or result["failed"] or result["kept"] else exit_codes.OK
 
 
 def sync_record(record: WatchedFolder, *, yes: bool, json: bool) -> int:
@@ -302,7 +385,8 @@ def state(row: dict[str, Any]) -> str:
     watch = row["watch"]
     if watch["state"] == "stopped":
         return f"not running since {output.format_time(watch['seen_at'])}"
-    return "not running yet" if watch["state"] == "new" else str(watch["state"])
+    said = "not running yet" if watch["state"] == "new" else str(watch["state"])
+    return f"{said}, both ways" if watch["both"] else said
 
 
 COLUMNS: output.Columns = {

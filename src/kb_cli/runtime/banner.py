@@ -19,7 +19,10 @@ def print_starting(folder: Path) -> None:
     print(f"Starting kb {__version__}{why} …", file=sys.stderr)
 
 
-OPEN = "every account and program on this machine can read and change your data; set KB_API_KEY to prevent this"
+OPEN = (
+    "every account and program on this machine can read and change your data;"
+    " set KB_API_KEY and KB_MCP_API_KEY to prevent this"
+)
 """The risk of running without a key."""
 
 

@@ -12,47 +12,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from kb.api.stream_safe import composed
+from kb.folders.ignore_rules import BINARY_SUFFIXES, DEFAULT, IGNORE_FILES, LEFTOVER, IgnoreRules, ignored_by
 from kb.folders.own_data import NOTES_MARK, is_own_data, own_folder_around
 from kb.folders.placeholders import is_dataless, is_placeholder, name_elsewhere
-from kb.folders.temporary_files import is_leftover
 from kb.folders.timed_reads import ask, ask_folder, forget_silent
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.files import absolute
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
-IGNORE_FILES: Final = (".gitignore", ".kbignore")
-"""Files with ignore patterns for their folder; if both match a path, the last file decides."""
-
-USUAL_FOLDERS: Final = {"node_modules", "bower_components", "venv", "__pycache__", "__MACOSX"}
-"""Folders of generated files; skipped unless an ignore file says otherwise."""
-
-PRIVATE_NAMES: Final = {"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
-PRIVATE_SUFFIXES: Final = {".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk"}
-"""Private keys and password stores; also skipped."""
-
-DEFAULT: Final = "default"
-"""The reason in `ignored` for the folders and files above."""
-
 LEFT_OUT: Final = "kb delete --leave-out"
 """The reason for files that the user deleted in the knowledge base but not on the disk."""
-
-LEFTOVER: Final = "leftover"
-"""The reason for leftovers of other programs."""
-
-BINARY_SUFFIXES: Final = {
-    ".7z", ".a", ".aac", ".apk", ".avi", ".avif", ".bmp", ".bz2", ".class", ".com", ".db", ".dll", ".dmg", ".dylib",
-    ".eot", ".exe", ".flac", ".gif", ".gz", ".heic", ".heif", ".ico", ".img", ".iso", ".jar", ".jpeg", ".jpg", ".lib",
-    ".m4a", ".m4v", ".mkv", ".mov", ".mp3", ".mp4", ".mpeg", ".mpg", ".o", ".oga", ".ogg", ".ogv", ".opus", ".otf",
-    ".png", ".psd", ".pyc", ".rar", ".rpm", ".so", ".sqlite", ".sqlite3", ".tar", ".tgz", ".tif", ".tiff", ".ttf",
-    ".war", ".wav", ".webm", ".webp", ".whl", ".wma", ".wmv", ".woff", ".woff2", ".xz", ".zip", ".zst",
-}  # fmt: skip
-"""Suffixes of files without text. kb skips them in folders, but sends a file that the user names."""
 
 VAULT: Final = ".obsidian"
 """A folder with this folder in it is a vault; kb also sends all of its pictures, because notes show them."""
@@ -169,30 +141,6 @@ def _expand(name: str) -> list[Path]:
     return paths
 
 
-class IgnoreRules:
-    """Ignore patterns for a folder, in the syntax of .gitignore.
-
-    Args:
-        name: the file with the patterns.
-        folder: the folder to which they are relative.
-        patterns: the lines.
-    """
-
-    def __init__(self, name: str, folder: Path, patterns: Iterable[str]) -> None:
-        from pathspec import GitIgnoreSpec
-
-        from kb_cli.sync.ignore_pattern import LinearPattern
-
-        self.name = name
-        self._folder = folder
-        self._spec: GitIgnoreSpec = GitIgnoreSpec.from_lines(patterns, LinearPattern, backend="simple")
-
-    def verdict(self, path: Path, *, is_folder: bool) -> bool | None:
-        """Return whether the patterns ignore a path below the folder; None if no pattern matches."""
-        relative = path.relative_to(self._folder).as_posix()
-        return self._spec.check_file(f"{relative}/" if is_folder else relative).include
-
-
 class _Level(NamedTuple):
     """A folder that is being walked: its remaining entries and its rules."""
 
@@ -249,11 +197,11 @@ def _take(entry: os.DirEntry[str], level: _Level, selection: FileSelection, with
     folder, rules = level.folder, level.rules
     path, is_folder = folder / entry.name, entry.is_dir(follow_symlinks=False)
     original = name_elsewhere(entry.name)
-    if original and is_placeholder(entry) and not _ignored_by(folder / original, rules, is_folder=is_folder):
+    if original and is_placeholder(entry) and not ignored_by(folder / original, rules, is_folder=is_folder):
         selection.elsewhere.append(folder / original)
     elif entry.name.startswith("."):
         return False
-    elif reason := _ignored_by(path, rules, is_folder=is_folder):
+    elif reason := ignored_by(path, rules, is_folder=is_folder):
         if reason == LEFTOVER:
             selection.leftovers += 1
         else:
@@ -310,24 +258,6 @@ def _read_rules(folder: Path, entries: Iterable[os.DirEntry[str]], exclude: Sequ
                 raise UsageError(f"{folder / name}: kb cannot read this file: {error}.") from None
     if exclude:
         yield IgnoreRules("--exclude", folder, exclude)
-
-
-def _ignored_by(path: Path, rules: Sequence[IgnoreRules], *, is_folder: bool) -> str | None:
-    """Return the reason for which a path is ignored, or None."""
-    for rule in reversed(rules):
-        verdict = rule.verdict(path, is_folder=is_folder)
-        if verdict is not None:
-            return rule.name if verdict else None
-    if is_leftover(path.name, is_folder=is_folder):
-        return LEFTOVER
-    return DEFAULT if _is_usual(path, is_folder=is_folder) else None
-
-
-def _is_usual(path: Path, *, is_folder: bool) -> bool:
-    """Return whether a path is skipped by default."""
-    if is_folder:
-        return path.name in USUAL_FOLDERS
-    return path.name in PRIVATE_NAMES or path.suffix.lower() in PRIVATE_SUFFIXES
 
 
 def _select(path: Path, entry: os.DirEntry[str], selection: FileSelection, *, is_vault: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from kb.api.stream_safe import composed
 from kb.client.client import EngineClient
-from kb.folders.own_data import own_folder_around
+from kb.folders.own_data import NOTES_MARK, own_folder_around
 from kb.folders.timed_reads import ask_folder
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.file_item import FileItem
@@ -15,6 +15,10 @@ from kb_cli.sync.file_selection import LEFT_OUT, FileSelection, select_files
 from kb_cli.sync.remote_files import fetch_extracted
 
 OTHER_SPELLING: Final = "another file here has the same name in another Unicode spelling; rename one of them"
+
+
+OWN: Final = "kb keeps its own files in {}. Name a folder apart from it."
+KEPT: Final = f"{OWN} The engine keeps that folder in step itself. To only read it, first run 'kb watch remove'."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,11 @@ class Folder:
 
     def check(self) -> None:
         """Check that the folder exists, and that kb keeps no files of its own there."""
+        self.check_is_there()
+        if own := ask_folder(self.path, lambda path: own_folder_around(path.resolve())):
+            raise UsageError(KEPT.format(own) if (own / NOTES_MARK).exists() else OWN.format(own))
+
+    def check_is_there(self) -> None:
         try:
             is_file, is_there = ask_folder(self.path, lambda path: (path.is_file(), path.is_dir()))
         except OSError:
@@ -51,8 +60,6 @@ class Folder:
             raise UsageError(f"{self.path} is a file. To add it, use 'kb add'.")
         if not is_there:
             raise UsageError(f"The folder {self.path} does not exist.")
-        if own := ask_folder(self.path, lambda path: own_folder_around(path.resolve())):
-            raise UsageError(f"kb keeps its own files in {own}. Name a folder apart from it.")
 
     async def select(self, client: EngineClient, left_out: Collection[str]) -> tuple[FileSelection, list[FileItem]]:
         """Return the files of the folder that the engine can read, except for the source paths in `left_out`.

@@ -11,8 +11,9 @@ from itertools import count
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Final, NamedTuple
 
+from kb.folders.ignore_rules import IGNORE_FILES
 from kb_cli.runtime.exit_codes import LocalError, UsageError
-from kb_cli.sync.file_selection import IGNORE_FILES, FileSelection, select_files
+from kb_cli.sync.file_selection import FileSelection, select_files
 from kb_cli.sync.zip_name_encoding import entry_names
 
 SUFFIX: Final = ".zip"

@@ -19,6 +19,7 @@ from kb.client.client import JSON, EngineClient
 from kb_mcp.error_wording import one_line
 from kb_mcp.middleware import NextTool, ToolCall
 from kb_mcp.middleware.arguments import parse_id
+from kb_mcp.middleware.offered_surface import offered, reading_only
 from kb_mcp.tools.path_hints import MOST_NAMED, documents_called
 from kb_mcp.tools.rendering import QUOTES_NOTICE, named
 
@@ -42,6 +43,14 @@ MESSAGES: Final = {
     "literal_error": "must be {expected}.",
 }
 """Messages by pydantic's error type, used in place of its own, with its values."""
+
+SYNONYMS: Final = (
+    dict.fromkeys(("find", "query", "ask", "lookup", "recall", "retrieve", "grep", "search_notes"), "search")
+    | dict.fromkeys(("read", "open", "fetch", "show", "view", "document"), "get")
+    | dict.fromkeys(("browse", "ls", "index", "tags"), "list")
+    | dict.fromkeys(("versions", "log", "diff"), "history")
+)
+"""Names that agents try for tools that read."""
 
 DOCUMENT_PARAMETERS: Final = {"document_id", "replaces"}
 """Parameters that take the id of a document."""
@@ -159,10 +168,12 @@ async def _missing_of_prompt(context: MiddlewareContext[GetPromptRequestParams])
 
 
 async def _unknown_tool(context: ToolCall) -> str:
+    """Return the tools that exist. A guess names only a tool that reads: a wrong one must change nothing."""
     name = context.message.name
     server = context.fastmcp_context.fastmcp if context.fastmcp_context else None
-    names = [tool.name for tool in await server.list_tools(run_middleware=False)] if server else []
-    short = {name.removeprefix("kb_"): name for name in names}
-    near = get_close_matches(name[:MAX_NAME].lower().removeprefix("kb_"), short, 1, 0.5)
-    meant = f" Did you mean {short[near[0]]}?" if near else ""
-    return f"Unknown tool: {name[:MAX_NAME]!r}.{meant} Tools: {', '.join(names)}."
+    tools = offered(await server.list_tools(run_middleware=False)) if server else []
+    reading = {tool.name.removeprefix("kb_"): tool.name for tool in reading_only(tools)}
+    word = name[:MAX_NAME].lower().removeprefix("kb_")
+    near = [SYNONYMS[word]] if word in SYNONYMS else get_close_matches(word, reading, 1, 0.6)
+    meant = f" Did you mean {reading[near[0]]}?" if near and near[0] in reading else ""
+    return f"Unknown tool: {name[:MAX_NAME]!r}.{meant} Tools: {', '.join(tool.name for tool in tools)}."

@@ -3,8 +3,10 @@
 import re
 from typing import Final
 
+from kb.api.document_day import own_day
 from kb.api.fields import NOTE
 from kb.client.client import JSON
+from kb.wording import OPTIONAL_FIELDS
 
 MARKS: Final = "#*_-> \t\n"
 """Markdown characters that can precede the words of a first line."""
@@ -40,8 +42,14 @@ def document_date(document: JSON) -> str:
     return str(document["date"] or document["day"])
 
 
+def later_change(record: JSON) -> str:
+    """Return the day of the last change of a note if it is after the note's own date; otherwise empty."""
+    day = (record["updated_at"] or "")[: len("2026-01-31")]
+    return day if record["doc_type"] == NOTE and record["date"] and (own_day(record["date"]) or day) < day else ""
+
+
 def origin(record: JSON) -> JSON:
-    return given(source=record.get("source"), replaced_by=record.get("replaced_by"))
+    return given(**{name: record.get(name) for name in (*OPTIONAL_FIELDS, "replaced_by")})
 
 
 def author_label(record: JSON) -> str:
@@ -94,6 +102,7 @@ def search_result(record: JSON) -> JSON:
             source_path=record["source_path"],
             date=document_date(record),
             updated_at=record["updated_at"],
+            changed=later_change(record),
             **origin(record),
             by=author_label(record),
         ),

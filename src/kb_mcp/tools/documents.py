@@ -4,6 +4,7 @@ Agents read the docstring of a tool as its description.
 """
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Final, Literal
@@ -16,6 +17,7 @@ from kb.api.date_parsing import day, moment
 from kb.api.errors import Changed, Invalid, KbError, NotFound, Unauthorized
 from kb.api.limits import DEFAULT_TOP, MAX_ID, MAX_PAGE, MAX_TOP
 from kb.api.search_wording import PROBABLY_NOT, has_no_word, written
+from kb.client.brief import Brief
 from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
@@ -24,10 +26,10 @@ from kb_mcp.tools.change_conflicts import parse_version, refused_change
 from kb_mcp.tools.empty_results import nothing_found, retried
 from kb_mcp.tools.headings import document_under
 from kb_mcp.tools.path_hints import check_path
-from kb_mcp.tools.reading import check_number, in_thread, read_several
+from kb_mcp.tools.reading import check_number, in_thread, read_several, several_pages
 from kb_mcp.tools.reading import outline as make_outline
 from kb_mcp.tools.rendering import NOTICE, pending_text, quoted, without_tags
-from kb_mcp.tools.shortened_results import WHOLE_RESULTS, briefly, other_languages_text, without_weaker
+from kb_mcp.tools.shortened_results import best, other_languages_text
 from kb_mcp.tools.token_budget import (
     STEP,
     AnswerLimiter,
@@ -71,18 +73,18 @@ WHOLE = BeforeValidator(_check_integer)
 
 Tag = Annotated[fields.Tag, WithJsonSchema({"type": "string"})]
 Tags = Annotated[list[Tag], Field(fail_fast=True)]
-DocumentId = Annotated[int, Field(ge=1, description="From search: 131."), WHOLE]
-AllTags = Annotated[list[str], Field(fail_fast=True, description="With all.")]
-AnyTags = Annotated[list[str], Field(fail_fast=True, description="With any.")]
-NoTags = Annotated[list[str], Field(fail_fast=True, description="With none.")]
-TagExact = Annotated[bool, Field(description="No tags below.")]
-DocType = Annotated[str, Field(description="Such as note or pdf.")]
-SourcePrefix = Annotated[str, Field(description="Start of path: /docs/.")]
-Name = Annotated[str, Field(description="File name: memo*.")]
-After = Annotated[str, Field(description="Document date from: 2026, monday.")]
-Before = Annotated[str, Field(description="Document date before.")]
-UpdatedAfter = Annotated[str, Field(description="Changed since: 2 hours ago.")]
-Cursor = Annotated[str, Field(description="next_cursor.")]
+DocumentId = Annotated[int, Field(ge=1, description="Its id, from a search."), WHOLE]
+AllTags = Annotated[list[str], Field(fail_fast=True, description="It has all of these.")]
+AnyTags = Annotated[list[str], Field(fail_fast=True, description="It has at least one of these.")]
+NoTags = Annotated[list[str], Field(fail_fast=True, description="It has none of these.")]
+TagExact = Annotated[bool, Field(description="Exclude subtags.")]
+DocType = Annotated[str, Field(description="A type, such as pdf.")]
+SourcePrefix = Annotated[str, Field(description="Its path begins so: /docs/.")]
+Name = Annotated[str, Field(description="Only files with this name: memo*.")]
+After = Annotated[str, Field(description="Dated on or after: 2026-11, monday.")]
+Before = Annotated[str, Field(description="Dated before this.")]
+UpdatedAfter = Annotated[str, Field(description="Changed since then: 2 hours ago.")]
+Cursor = Annotated[str, Field(description="The next_cursor of the last page.")]
 
 
 class DocumentTools:
@@ -92,35 +94,37 @@ class DocumentTools:
 
     async def kb_search(
         self,
-        query: Annotated[str, Field(description="Question or words; tag:x path:x -word.")],
+        query: Annotated[
+            str, Field(description="A question or words; tag:x, path:x, before:2026 and -word narrow it.")
+        ],
         top: Annotated[
-            int, Field(ge=0, le=MAX_TOP, description=f"Up to {MAX_TOP}; default: only the best."), WHOLE
+            int,
+            Field(ge=0, le=MAX_TOP, description=f"How many results, up to {MAX_TOP}; by default the best few."),
+            WHOLE,
         ] = 0,
         tags: AllTags = [],  # noqa: B006 - pydantic copies it
         tag_any: AnyTags = [],  # noqa: B006 - pydantic copies it
         tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
         tag_exact: TagExact = False,
         doc_type: DocType = "",
-        lang: Annotated[str, Field(description="Such as en.")] = "",
+        lang: Annotated[str, Field(description="Only this language: en.")] = "",
         source_prefix: SourcePrefix = "",
         name: Name = "",
-        document_id: Annotated[int, Field(ge=0, description="Only in this document."), WHOLE] = 0,
+        document_id: Annotated[int, Field(ge=0, description="Search only in this document."), WHOLE] = 0,
         after: After = "",
         before: Before = "",
         updated_after: UpdatedAfter = "",
-        sort: Annotated[Literal["relevance", "recent"], Field(description="Order.")] = "relevance",
+        sort: Annotated[Literal["relevance", "recent"], Field(description="The order.")] = "relevance",
         group_by: Annotated[
-            Literal["passage", "document"], Field(description="document: one result each.")
+            Literal["passage", "document"], Field(description="With document, each document is one result.")
         ] = "passage",
-        fts_only: Annotated[bool, Field(description="Words only: names, codes, errors.")] = False,
-        vec_only: Annotated[bool, Field(description="Meaning only.")] = False,
-        all: Annotated[bool, Field(description="Also weaker results.")] = False,  # noqa: A002 - agents read it
+        fts_only: Annotated[bool, Field(description="Search by words only, for names and codes.")] = False,
+        vec_only: Annotated[bool, Field(description="Search by meaning only.")] = False,
     ) -> ToolResult:
         """Search the user's notes and files for passages that answer a question, best first.
 
         Use it before you answer from memory; one search usually suffices. For a complex question, search with 2-3
-        variant phrasings, drop duplicates by chunk_id, and rerank. To list documents, use kb_list; to read on, kb_get
-        with document_id and chunk_id.
+        variant phrasings, drop duplicates by chunk_id, and rerank. To list documents, use kb_list; to read on, kb_get.
         """
         request: dict[str, Any] = compact_answers.given(
             tags=tags,
@@ -148,7 +152,8 @@ class DocumentTools:
         reply, corrected = await retried(
             self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
         )
-        data = self._limiter.search_results(*_chosen(reply, top, sort, is_unranked=fts_only or vec_only, is_whole=all))
+        is_ranked = not (fts_only or vec_only or sort == "recent")
+        data = self._limiter.search_results(best(reply, top, is_ranked=is_ranked))
         data["results"] = compact_answers.without_own(data["results"], current_name() or client_name())
         weak = [
             *corrected,
@@ -167,7 +172,7 @@ class DocumentTools:
 
     async def kb_list(
         self,
-        tags: Annotated[list[Tag], Field(fail_fast=True, description="With all.")] = [],  # noqa: B006 - pydantic copies it
+        tags: Annotated[list[Tag], Field(fail_fast=True, description="It has all of these.")] = [],  # noqa: B006 - pydantic copies it
         tag_any: AnyTags = [],  # noqa: B006 - pydantic copies it
         tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
         tag_exact: TagExact = False,
@@ -178,18 +183,23 @@ class DocumentTools:
         before: Before = "",
         updated_after: UpdatedAfter = "",
         sort: Annotated[
-            Literal["changed", "date", "oldest", "id"], Field(description="changed, date: newest first.")
+            Literal["changed", "date", "oldest", "id"],
+            Field(description="The order."),
         ] = "changed",
-        text: Annotated[int, Field(ge=0, le=2000, description="Characters to show."), WHOLE] = 0,
-        deleted: Annotated[bool, Field(description="List the bin.")] = False,
-        limit: Annotated[int, Field(ge=1, le=200, description="Up to 200."), WHOLE] = 50,
+        text: Annotated[int, Field(ge=0, le=2000, description="Characters of each to show."), WHOLE] = 0,
+        deleted: Annotated[bool, Field(description="List the bin instead.")] = False,
+        brief: Annotated[str, Field(description="Instead, brief me on this project.")] = "",
+        limit: Annotated[int, Field(ge=1, le=200, description="How many, up to 200."), WHOLE] = 50,
         cursor: Cursor = "",
     ) -> ToolResult:
-        """List all documents by tags, type, folder or dates, and their total.
+        """List documents by tags, type, folder or date, and count them.
 
-        Use it for everything on a topic, or the newest documents; to answer a question, use kb_search. For a thread in
-        order, give its tag, sort=id and text. While next_cursor is not null, call again with it.
+        Use it for everything on a topic, or for the newest documents; to answer a question, use kb_search. To read a
+        thread in order, pass its tag, sort=id and text.
         """
+        if brief:
+            said = await Brief(self._engine, rendering.one_line).text(brief)
+            return tool_result({"notice": NOTICE, "brief": said}, said)
         request: dict[str, Any] = compact_answers.given(
             tag=tags,
             tag_any=tag_any,
@@ -260,21 +270,21 @@ class DocumentTools:
     async def kb_addnote(
         self,
         text: Annotated[str, Field(min_length=1, description="Plain text or Markdown.")],
-        title: Annotated[str, Field(description="Default: the first line.")] = "",
-        tags: Annotated[Tags, Field(description="Such as work.")] = [],  # noqa: B006 - pydantic copies it
-        source_path: Annotated[str, Field(description="Path, such as prefs/anna; replaces the note there.")] = "",
+        title: Annotated[str, Field(description="By default, the first line.")] = "",
+        tags: Annotated[Tags, Field(description="Tags, such as work.")] = [],  # noqa: B006 - pydantic copies it
+        source_path: Annotated[str, Field(description="Its path: prefs/anna. A note there is replaced.")] = "",
         date: Annotated[str, Field(description="When it happened: yesterday.")] = "",
-        thread: Annotated[str, Field(description="Links notes on one matter: trip-oslo.")] = "",
-        source: Annotated[str, Field(description="A URL or person: Ada, by phone.")] = "",
-        replaces: Annotated[int, Field(ge=0, description="Note that it makes outdated."), WHOLE] = 0,
-        if_new: Annotated[bool, Field(description="Only if no note says it.")] = False,
+        thread: Annotated[str, Field(description="Groups notes on one topic: trip-oslo.")] = "",
+        source: Annotated[str, Field(description="Who or what says so: Ada.")] = "",
+        valid_until: Annotated[str, Field(description="The last day on which it is true.")] = "",
+        replaces: Annotated[int, Field(ge=0, description="The note that this one supersedes."), WHOLE] = 0,
+        if_new: Annotated[bool, Field(description="Store nothing if a note already says this.")] = False,
     ) -> ToolResult:
-        """Store a note: a fact, decision, preference or summary.
+        """Store a note that makes sense on its own: a fact, decision or preference, with who, when and why.
 
-        Search first: if a note already covers it, change that note with kb_update_note; if a new decision makes an old
-        one outdated, pass the old note as replaces. The note must make sense on its own: who, what, when, why. Returns
-        document_id; existed if kb already had this text; alike, the notes that say nearly the same; and stored=false if
-        if_new stored nothing.
+        Search first. If a note about it was wrong, correct it with kb_update_note; if it was true and no longer is,
+        pass its id as replaces. The answer has the document_id and the nearest notes (alike), existed if kb had this
+        text, and stored=false if if_new stored nothing.
         """
         if source_path:
             await check_path(self._engine, source_path, is_note=True)
@@ -283,6 +293,7 @@ class DocumentTools:
             title=title or None,
             tags=tags,
             source_path=source_path or None,
+            valid_until=day(valid_until, "valid_until"),
             **compact_answers.given(thread=thread, source=source, replaces=replaces or None, if_new=if_new or None),
         )
         if accepted["document_id"] is None and accepted["stored"]:  # a note with pictures, which become a file
@@ -293,30 +304,35 @@ class DocumentTools:
 
     async def kb_update_note(
         self,
-        document_id: Annotated[int, Field(ge=0, description="From search: 131."), WHOLE] = 0,
-        text: Annotated[str, Field(description="The whole new text.")] = "",
-        old: Annotated[str, Field(description="Text to replace; must occur once.")] = "",
-        new: Annotated[str, Field(description="In place of old.")] = "",
-        append: Annotated[str, Field(description="Lines for the end.")] = "",
-        prepend: Annotated[str, Field(description="Lines for the start.")] = "",
-        title: Annotated[str, Field(description="New title.")] = "",
-        tags_add: Annotated[Tags, Field(description="To add.")] = [],  # noqa: B006 - pydantic copies it
-        tags_remove: Annotated[Tags, Field(description="To remove.")] = [],  # noqa: B006 - pydantic copies it
-        if_match: Annotated[str, Field(description="version from kb_get: 3f2a9c0d.")] = "",
-        document_ids: Annotated[list[int], Field(fail_fast=True, description="Several, for tags only.")] = [],  # noqa: B006 - pydantic copies it
+        document_id: Annotated[int, Field(ge=0, description="Its id, from a search."), WHOLE] = 0,
+        text: Annotated[str, Field(description="The whole text, to replace it.")] = "",
+        old: Annotated[str, Field(description="A part to replace, which occurs once.")] = "",
+        new: Annotated[str, Field(description="The replacement for old.")] = "",
+        append: Annotated[str, Field(description="Lines to add at the end.")] = "",
+        prepend: Annotated[str, Field(description="Lines to add at the start.")] = "",
+        title: Annotated[str, Field(description="A new title.")] = "",
+        date: Annotated[str, Field(description="When the new text was said.")] = "",
+        valid_until: Annotated[str, Field(description="The last day on which it is true.")] = "",
+        tags_add: Annotated[Tags, Field(description="Tags to add.")] = [],  # noqa: B006 - pydantic copies it
+        tags_remove: Annotated[Tags, Field(description="Tags to remove.")] = [],  # noqa: B006 - pydantic copies it
+        if_match: Annotated[str, Field(description="The version that you read.")] = "",
+        document_ids: Annotated[
+            list[int], Field(fail_fast=True, description="Change the tags of several documents.")
+        ] = [],  # noqa: B006 - pydantic copies it
     ) -> ToolResult:
-        """Change part of a note, its whole text, title or tags.
+        """Change the text, title or tags of a note.
 
-        Use it when a fact has changed, instead of adding a second note. For a file, it changes only tags; to replace
-        the file, add it again under its path with kb_upload_start. If others may edit the note, pass if_match.
+        Use it if the note was wrong. If it was true and no longer is, add a note that replaces it with kb_addnote. A
+        file only gets other tags; to replace it, add it again under its path with kb_upload_start.
         """
         if new and not old:
             raise Invalid("new: give old, the text that new replaces; or give text to replace the whole note.")
-        if text and document_id:
+        if text and document_id and not date:
             text = await self._with_own_date(document_id, text)
         change = compact_answers.given(text=text, old=old, append=append, prepend=prepend, title=title)
         change |= {"new": new} if old else {}
         change |= {"once": True} if (append or prepend or old) and not if_match else {}
+        change |= compact_answers.given(date=day(date, "date"), valid_until=day(valid_until, "valid_until"))
         tag_changes = compact_answers.given(tags_add=tags_add, tags_remove=tags_remove)
         if bool(document_id) == bool(document_ids):
             raise Invalid("document_id, document_ids: give exactly one of them.")
@@ -366,29 +382,28 @@ class DocumentTools:
 
     async def kb_get(
         self,
-        document_id: Annotated[int, Field(ge=0, description="Or give source_path."), WHOLE] = 0,
-        source_path: Annotated[str, Field(description="Exact path: /docs/plan.pdf.")] = "",
-        from_chunk: Annotated[int, Field(ge=0, description="Read on from here: next_chunk."), WHOLE] = 0,
-        chunk_id: Annotated[int, Field(ge=0, description="From a search result."), WHOLE] = 0,
-        page: Annotated[int, Field(ge=0, description="Page of a PDF."), WHOLE] = 0,
-        heading: Annotated[str, Field(description="Section to read.")] = "",
-        query: Annotated[str, Field(description="Finds the place.")] = "",
-        around: Annotated[int, Field(ge=-1, description="Chunks or notes of its thread nearby."), WHOLE] = -1,
-        document_ids: Annotated[list[int], Field(fail_fast=True, description="Several at once.")] = [],  # noqa: B006 - pydantic copies it
-        outline: Annotated[bool, Field(description="Only headings.")] = False,
-        max_tokens: Annotated[int, Field(ge=0, description="Length of the answer."), WHOLE] = 0,
+        document_id: Annotated[int, Field(ge=0, description="The id, unless you give source_path."), WHOLE] = 0,
+        source_path: Annotated[str, Field(description="The exact path: /docs/plan.pdf.")] = "",
+        from_chunk: Annotated[int, Field(ge=0, description="Read on from next_chunk."), WHOLE] = 0,
+        chunk_id: Annotated[int, Field(ge=0, description="Read around this result."), WHOLE] = 0,
+        page: Annotated[int, Field(ge=0, description="Read this page of a PDF."), WHOLE] = 0,
+        heading: Annotated[str, Field(description="Read this section.")] = "",
+        query: Annotated[str, Field(description="Read what matches this best.")] = "",
+        around: Annotated[int, Field(ge=-1, description="How many neighbours to include."), WHOLE] = -1,
+        document_ids: Annotated[list[int], Field(fail_fast=True, description="Read several documents.")] = [],  # noqa: B006 - pydantic copies it
+        outline: Annotated[bool, Field(description="List only the headings.")] = False,
+        max_tokens: Annotated[int, Field(ge=0, description="At most so many tokens."), WHOLE] = 0,
     ) -> ToolResult:
-        """Read a document, whole or at one place, or list the documents with a source_path.
+        """Read a document, whole or at one place.
 
-        Give document_id and at most one of chunk_id (to read around a search result), page, heading, query and
-        from_chunk. Long documents come in parts that say how to read on. To find a document, use kb_search.
+        Give document_id and at most one of chunk_id, page, heading, query and from_chunk. A long document comes in
+        parts, which say how to read on. To find a document, use kb_search.
         """
-        limiter = self._limiter.within(max_tokens)
         if document_ids:
             if document_id or source_path or from_chunk or chunk_id or page or heading or query or outline:
                 raise Invalid("document_ids: give only it, or also max_tokens.")
             check_number(document_ids)
-            return rendered("kb_get", await read_several(self._engine, limiter, document_ids))
+            return await self._several(document_ids, max_tokens)
         place = compact_answers.given(page=page or None, heading=heading, chunk_id=chunk_id or None, query=query)
         _check_one_place(document_id, source_path, from_chunk, place)
         if source_path:
@@ -399,18 +414,31 @@ class DocumentTools:
         if outline:
             if place or from_chunk:
                 raise Invalid("outline: give it without chunk_id, page, heading, query and from_chunk.")
-            return rendered("kb_get", make_outline(limiter, await self._engine.document(document_id)))
+            whole = await self._engine.document(document_id)
+            return self._read_within(max_tokens, lambda limiter: make_outline(limiter, whole))
         document, hit = await (
             self._read_at(document_id, place, around) if place else self._read(document_id, from_chunk, around)
         )
         if around > 0 and not from_chunk and len(document["chunks"]) == document["chunk_count"]:
             near = await in_thread(self._engine, document, around)
             if len(near) > 1:
-                return rendered("kb_get", await read_several(self._engine, limiter, near))
-        data = limiter.chunk_page(document, is_window=bool(place) or around >= 0, place=hit)
-        if document["doc_type"] in LINKING_TYPES and not (place or from_chunk):
-            data |= await self._links(document_id)
-        return rendered("kb_get", data)
+                return await self._several(near, max_tokens)
+        links = (
+            await self._links(document_id)
+            if document["doc_type"] in LINKING_TYPES and not (place or from_chunk)
+            else {}
+        )
+        is_window = bool(place) or around >= 0
+        return self._read_within(
+            max_tokens, lambda limiter: limiter.chunk_page(document, is_window=is_window, place=hit) | links
+        )
+
+    async def _several(self, document_ids: list[int], max_tokens: int) -> ToolResult:
+        documents, missing = await read_several(self._engine, self._limiter.max_chunks, document_ids)
+        return self._read_within(max_tokens, lambda limiter: several_pages(limiter, documents, missing))
+
+    def _read_within(self, max_tokens: int, make: Callable[[AnswerLimiter], JSON]) -> ToolResult:
+        return rendered("kb_get", self._limiter.within(max_tokens, make, rendering.get_text))
 
     async def _links(self, document_id: int) -> JSON:
         """Return the first documents that a document links to, and the first that link to it."""
@@ -478,15 +506,14 @@ class DocumentTools:
         return rendered("kb_list", data)
 
     async def kb_delete(self, document_id: DocumentId) -> ToolResult:
-        """Delete one document; kb_undo can restore it from the bin, usually for 30 days.
+        """Move one document to the bin; kb_undo can restore it, usually for 30 days.
 
-        Delete only documents that the user wants deleted; check with kb_get first. To correct a note, use
-        kb_update_note.
+        Delete only what the user wants deleted, after you check it with kb_get. To correct a note, use kb_update_note.
         """
         return rendered("kb_delete", with_notice(await self._engine.delete_document(document_id)))
 
     async def kb_status(self) -> ToolResult:
-        """Check the state of the knowledge base: documents by type, tags and the queue.
+        """Show how many documents, tags and jobs kb has.
 
         Use it if a search finds less than expected. For single jobs, use kb_jobs.
         """
@@ -498,15 +525,15 @@ class DocumentTools:
     async def kb_jobs(
         self,
         status: Annotated[
-            Literal["any", "queued", "running", "done", "failed"], Field(description="Only these.")
+            Literal["any", "queued", "running", "done", "failed"], Field(description="Only with this status.")
         ] = "any",
-        job_id: Annotated[int, Field(ge=0, description="Only it."), WHOLE] = 0,
-        limit: Annotated[int, Field(ge=1, le=MAX_PAGE, description=f"Up to {MAX_PAGE}."), WHOLE] = 20,
+        job_id: Annotated[int, Field(ge=0, description="Only this job."), WHOLE] = 0,
+        limit: Annotated[int, Field(ge=1, le=MAX_PAGE, description=f"Number of jobs, up to {MAX_PAGE}."), WHOLE] = 20,
         cursor: Cursor = "",
     ) -> ToolResult:
-        """See the progress of added notes and files, newest first.
+        """Show the progress of added notes and files, newest first.
 
-        A done job has a document_id, a failed one an error. To list documents, use kb_list.
+        A done job has a document_id, and a failed one an error. To list documents, use kb_list.
         """
         if job_id:
             one = {"jobs": [await self._engine.job(job_id)], "next_cursor": None}
@@ -553,17 +580,6 @@ def _alike(note: JSON) -> JSON:
 
 def rendered(tool: str, data: JSON) -> ToolResult:
     return tool_result(data, rendering.render(tool, data))
-
-
-def _chosen(reply: JSON, top: int, sort: str, *, is_unranked: bool, is_whole: bool) -> tuple[JSON, int]:
-    """Return the reply with the results to show, and how many of them to show whole."""
-    is_recent = sort == "recent"  # the last result may be the best
-    if is_whole or (top and is_unranked) or top > DEFAULT_TOP:
-        return reply, MAX_TOP
-    if top:
-        return without_weaker(reply, top), MAX_TOP if is_recent else WHOLE_RESULTS
-    fuller = reply if is_unranked else without_weaker(reply, DEFAULT_TOP)
-    return briefly(reply, fuller, is_ranked=not (is_recent or is_unranked)), MAX_TOP if is_recent else 1
 
 
 def _misspelling(unknown: JSON) -> str:

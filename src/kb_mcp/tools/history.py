@@ -29,10 +29,10 @@ class HistoryTools:
     async def kb_history(
         self,
         document_id: DocumentId,
-        version: Annotated[int, Field(ge=0, description="Shows its text."), WHOLE] = 0,
-        start: Annotated[int, Field(ge=0, description="First character."), WHOLE] = 0,
+        version: Annotated[int, Field(ge=0, description="Show the text of this version."), WHOLE] = 0,
+        start: Annotated[int, Field(ge=0, description="Show it from this character on."), WHOLE] = 0,
     ) -> ToolResult:
-        """List the versions of a document, even a deleted one, newest first; or show the text of one.
+        """List the versions of a document, even a deleted one, newest first, or show one.
 
         For the current text, use kb_get; to go back to a version, use kb_undo.
         """
@@ -45,15 +45,15 @@ class HistoryTools:
 
     async def kb_undo(
         self,
-        document_id: Annotated[int, Field(ge=0, description="From the bin, or to revert."), WHOLE] = 0,
-        version: Annotated[int, Field(ge=0, description="To revert to."), WHOLE] = 0,
-        since: Annotated[str, Field(description="Time: 2 hours ago.")] = "",
-        confirm: Annotated[str, Field(description="Code from since.")] = "",
+        document_id: Annotated[int, Field(ge=0, description="The document to restore or revert."), WHOLE] = 0,
+        version: Annotated[int, Field(ge=0, description="The version to revert to."), WHOLE] = 0,
+        since: Annotated[str, Field(description="Preview your changes since then: 2 hours ago.")] = "",
+        confirm: Annotated[str, Field(description="The code from the preview.")] = "",
     ) -> ToolResult:
-        """Restore a document, revert it to a version, or undo your own changes since a time.
+        """Restore a document, revert it to a version, or undo your own changes.
 
-        since shows the changes, and the call that undoes them. kb_list(deleted=true) lists the bin, kb_history
-        versions.
+        Pass since to preview them and get the call that undoes them. kb_list(deleted=true) lists the bin, and
+        kb_history the versions.
         """
         if bool(document_id) == bool(since):
             raise Invalid("document_id, since: give exactly one of them.")

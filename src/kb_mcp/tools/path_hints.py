@@ -12,7 +12,7 @@ from kb.client.client import JSON, EngineClient
 
 MOST_NAMED: Final = 3
 MOST_READ: Final = 500
-"""Maximum number of documents or jobs to search, the last added or changed first."""
+"""Maximum number of documents or jobs to search, most recently added or changed first."""
 
 MAX_COMPARED: Final = 100
 """Maximum number of characters to compare, from the end of a path."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from kb.api.fields import NOTE
 from kb.api.omissions import phrase
+from kb.wording import optional_facts
 from kb_mcp.tools import compact_answers
 from kb_mcp.tools.invisible_characters import shown
 
@@ -86,7 +87,8 @@ def head(result: JSON, passage: JSON, *, is_mixed: bool, is_described: bool) -> 
     title = quoted(result["title"], MAX_TITLE) if "title" in result else ""
     date = day_text(result["date"], passage["text"]) if "date" in result else ""
     first = " ".join(filter(None, (number, title, where, date)))
-    return joined([first, file_text(result), tags_text(result), *origin(result), *copies_text(result)])
+    changed = f"changed {result['changed']}" if "changed" in result else ""
+    return joined([first, changed, file_text(result), tags_text(result), *origin(result), *copies_text(result)])
 
 
 def shown_text(passage: JSON) -> str:
@@ -375,9 +377,13 @@ def trimmed(text: str) -> str:
     return visible(text).lstrip("\n").rstrip()
 
 
+def one_line(text: str) -> str:
+    return " ".join(UNPRINTABLE.sub(" ", shown(text)).split())
+
+
 def quoted(name: str, most: int = MAX_QUOTE) -> str:
     """Return a name in quotes, in one short line that cannot imitate its surroundings."""
-    line = " ".join(UNPRINTABLE.sub(" ", shown(name)).translate(DELIMITERS).split())
+    line = one_line(name).translate(DELIMITERS)
     return f'"{line if len(line) <= most else f"{line[:most]}{CUT}"}"'
 
 
@@ -415,12 +421,12 @@ def tags_text(document: JSON) -> str:
 
 
 def origin(document: JSON) -> list[str]:
-    """Return the replacement of a document, the note it replaces, its source and its author."""
+    """Return the replacement of a document, the note it replaces, its optional fields and its author."""
     replaced_by = [f"replaced by {document['replaced_by']}"] if "replaced_by" in document else []
     replaces = [f"replaces {document['replaces']}"] if "replaces" in document else []
-    source = [f"from {quoted(document['source'], 80)}"] if "source" in document else []
+    facts = [f"{words} {quoted(value, 80)}" for words, value in optional_facts(document).items()]
     by = [f"by {quoted(document['by'], 60)}"] if "by" in document else []
-    return [*replaced_by, *replaces, *source, *by]
+    return [*replaced_by, *replaces, *facts, *by]
 
 
 def omitted_text(record: JSON) -> str:

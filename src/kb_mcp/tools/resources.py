@@ -24,7 +24,7 @@ JSON_TYPE: Final = "application/json"
 PNG_TYPE: Final = "image/png"
 RECENT_LIMIT: Final = 50
 NOTES_LIMIT: Final = 25
-"""Maximum number of notes in the list if the last changed documents include no file."""
+"""Maximum number of notes in the list if the most recently changed documents include no file."""
 
 MAX_TAGS: Final = 500
 NOTE: Final = "note"
@@ -36,7 +36,13 @@ def register_resources(server: FastMCP, engine: EngineClient, limiter: AnswerLim
     server.add_middleware(RecentDocuments(engine))
     for uri, title, description, mime_type, read in (
         ("kb://tags", "Tags", "All tags, each with its number of documents.", TEXT_TYPE, documents.tags),
-        ("kb://recent", "Recent documents", "The last changed documents, one per line.", TEXT_TYPE, documents.recent),
+        (
+            "kb://recent",
+            "Recent documents",
+            "The most recently changed documents, one per line.",
+            TEXT_TYPE,
+            documents.recent,
+        ),
         (
             *("kb://documents/{id}{?from_chunk}", "Document"),
             "A document with its text in chunks. To read on, pass next_chunk as from_chunk.",

@@ -1,21 +1,20 @@
-"""Shorten search results: only sentences with words of the query, without far weaker results, or only the best ones.
+"""Which results an answer shows if nobody says how many, and which sentences of them.
 
 docs/quality.md has the cost of the limits.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
+from kb.api.document_day import has_ended
 from kb.api.limits import DEFAULT_TOP
 from kb.client.client import JSON
 from kb_mcp.tools.compact_answers import passage_text
 from kb_mcp.tools.rendering import shown_text
 from kb_mcp.tools.token_estimate import estimate_tokens
-
-WHOLE_RESULTS: Final = 6
-"""Number of first results that are whole among ten."""
 
 MAX_CHARACTERS: Final = 180
 """Maximum length of an excerpt, unless one sentence is longer."""
@@ -32,45 +31,26 @@ SENTENCE: Final = re.compile(r"\S.*?(?:[.!?…]+[\"')\]]*(?=\s|$)|[\u3002\uff01\
 Range = tuple[int, int]
 """A part of a text: first character, and the character after the last."""
 
-LEAST_SCORE: Final = 0.45
-"""The least score of a result, as a share of the best one."""
-
 BEST_SCORE: Final = 3.5
 """The highest score that counts as the best: a passage with the words of the query as typed has several more."""
 
-LEAST_MATCH: Final = 0.78
-"""The least match of a result with a low score, as a share of the best match."""
+EQUAL: Final = 0.75, 0.9
+"""A result is as good as the best one with this share of its score, or this share of its match."""
+
+SIMILAR: Final = 0.45, 0.3
+"""Another result is far weaker unless it has both of these shares."""
 
 TOKENS: Final = 95
-"""Tokens of the results that fit in every short answer."""
+"""Tokens for the results."""
 
-MOST_TOKENS: Final = 425
-"""Tokens of the results if several are nearly as good as the best one."""
-
-TOKENS_OF_FEW: Final = 150
-"""Tokens of the results if the search found fewer than ten."""
+TOKENS_WITH_EQUALS: Final = 425
+"""Tokens for the results if several are as good as the best one."""
 
 TOKENS_IF_ABSENT: Final = 50
-"""Tokens of the results if the subject of the query is probably not in kb."""
-
-NEAR_SCORE: Final = 0.85
-"""The least score of a result nearly as good as the best one, as a share of its score."""
-
-NEAR_MATCH: Final = 0.97
-"""The least match of a result nearly as good as the best one, as a share of the best match."""
+"""Tokens for the results if the subject of the query is probably not in kb."""
 
 TOKENS_OF_A_LINE: Final = 12
 """Tokens of the line above a passage."""
-
-
-def excerpts(results: list[JSON], whole: int) -> list[list[Range]]:
-    """Return the parts to show of the text of each of the engine's results; an empty list for the whole text.
-
-    Args:
-        results: the engine's results.
-        whole: the number of first results to show whole.
-    """
-    return [[] for _ in results[:whole]] + [excerpt(result) for result in results[whole:]]
 
 
 def excerpt(result: JSON) -> list[Range]:
@@ -80,7 +60,7 @@ def excerpt(result: JSON) -> list[Range]:
     words = [(start - offset, end - offset) for start, end in result["highlights"] if start >= offset]
     if len(text) < MIN_CHARACTERS or not words:
         return []
-    pieces = list(_pieces(text))
+    pieces = list(_pieces(text, result["title"]))
     found = {
         piece: {text[start:end].casefold() for start, end in words if piece[0] <= start < piece[1]} for piece in pieces
     }
@@ -93,13 +73,21 @@ def excerpt(result: JSON) -> list[Range]:
     return _merged(sorted(shown), text)
 
 
-def _pieces(text: str) -> Iterator[Range]:
-    """Yield the lines of a text, and the sentences of long lines."""
+def _pieces(text: str, title: str) -> Iterator[Range]:
+    """Yield the lines of a text, and the sentences of long lines. A heading and the line after it are one piece."""
+    begun = None
     for line in LINE.finditer(text):
-        if len(line[0]) <= MAX_LINE:
-            yield line.span()
+        if begun is None and (line[0].startswith("#") or line[0].strip("*_ :") == title):
+            begun = line.start()
+        elif len(line[0]) <= MAX_LINE:
+            yield line.start() if begun is None else begun, line.end()
+            begun = None
         else:
-            yield from (sentence.span() for sentence in SENTENCE.finditer(text, *line.span()))
+            for sentence in SENTENCE.finditer(text, *line.span()):
+                yield sentence.start() if begun is None else begun, sentence.end()
+                begun = None
+    if begun is not None:
+        yield begun, len(text.rstrip())
 
 
 def _merged(pieces: list[Range], text: str) -> list[Range]:
@@ -109,28 +97,69 @@ def _merged(pieces: list[Range], text: str) -> list[Range]:
     return list(zip(starts, ends, strict=True))
 
 
-def without_weaker(reply: JSON, top: int) -> JSON:
-    """Return the reply without its weaker passages, and their number as `weaker`.
+def best(reply: JSON, top: int, *, is_ranked: bool) -> JSON:
+    """Return the reply with the results to show: `top` of them, or else the best that fit into few tokens.
+
+    `further` counts the passages left out that are not far weaker. `longer` is a larger number of results, if even the
+    last one found is as good as the best. Unless `is_ranked`, by words and meaning together, scores do not show which
+    results are better, so that the first ones count as the best.
+    """
+    results = reply["results"]
+    if not results:
+        return reply
+    has_equal_figure = _reaching(results, *EQUAL, enough=any)
+    has_similar_figures = _reaching(results, *SIMILAR, enough=all)
+
+    def is_equal(passage: JSON) -> bool:
+        return is_ranked and has_equal_figure(passage)
+
+    def is_similar(passage: JSON) -> bool:
+        return not is_ranked or has_equal_figure(passage) or has_similar_figures(passage)
+
+    asked = top or DEFAULT_TOP
+    if is_equal(results[-1]) and len(results) == asked:
+        reply |= {"longer": 2 * asked}
+    if top:
+        return reply
+    room, more = (TOKENS_IF_ABSENT, TOKENS_IF_ABSENT) if reply.get("weak") else (TOKENS, TOKENS_WITH_EQUALS)
+    kept, spent = dict[int, list[Range]](), 0.0
+    for result in sorted(results, key=_by_score) if is_ranked else results:
+        ranges = excerpt(result) if kept else []
+        cost = _tokens(result, ranges)
+        fits = spent + cost <= (more if is_equal(result) else room)
+        if not kept or (fits and is_similar(result)):
+            kept[result["chunk_id"]] = ranges
+            spent += cost
+    shown = _in_order(results, kept)
+    known = {result["chunk_id"] for result in shown}
+    left = [passage for passage in _passages(results) if passage["chunk_id"] not in known]
+    return reply | {"results": shown, "further": sum(map(is_similar, left))}
+
+
+def _by_score(result: JSON) -> tuple[bool, float]:
+    """Return the place of a result: what was replaced or has ended comes after what holds."""
+    today = datetime.now(UTC).date().isoformat()
+    return bool(result["replaced_by"]) or has_ended(result.get("valid_until"), today), -result["score"]
+
+
+def _in_order(results: list[JSON], kept: dict[int, list[Range]]) -> list[JSON]:
+    """Return the results by chunk, with the parts of their texts to show, and the notes that replace them."""
+    replacements = {result["replaced_by"] for result in results if result["chunk_id"] in kept}
+    return [
+        result | {"more": [], "shown": kept.get(result["chunk_id"], [])}
+        for result in results
+        if result["chunk_id"] in kept or result["document_id"] in replacements
+    ]
+
+
+def _reaching(
+    passages: Sequence[JSON], score: float, match: float, enough: Callable[[Iterable[bool]], bool]
+) -> Callable[[JSON], bool]:
+    """Return whether any or all of two figures of a passage reach a share of the best one: its score and its match.
 
     A score compares a passage with the other candidates. Among few documents it can be low for a good passage, so that
-    the match also counts: both scores by themselves, each as a share of the best one. If fewer than `top` results
-    exist, all stay. A note that replaces a remaining note stays.
+    the match also counts: both scores by themselves, each as a share of the best one.
     """
-    results, passages = reply["results"], list(_passages(reply["results"]))
-    if len(results) < top:
-        return reply
-    is_strong = near_best(passages, LEAST_SCORE, LEAST_MATCH)
-    replacements = {result["replaced_by"] for result in filter(is_strong, results)}
-    kept = [
-        result | {"more": list(filter(is_strong, result["more"]))}
-        for result in results
-        if is_strong(result) or result["document_id"] in replacements
-    ]
-    return reply | {"results": kept, "weaker": len(passages) - len(list(_passages(kept)))}
-
-
-def near_best(passages: Sequence[JSON], score: float, match: float) -> Callable[[JSON], bool]:
-    """Return whether a passage has at least this share of the best score, or at least this share of the best match."""
     words, meaning = (max(passage[leg] or 0.0 for passage in passages) for leg in ("fts_score", "vec_score"))
 
     def match_of(passage: JSON) -> float:
@@ -138,7 +167,7 @@ def near_best(passages: Sequence[JSON], score: float, match: float) -> Callable[
 
     least_score = score * min(BEST_SCORE, max(passage["score"] for passage in passages))
     least_match = match * max(map(match_of, passages))
-    return lambda passage: bool(passage["score"] >= least_score or match_of(passage) >= least_match)
+    return lambda passage: enough((passage["score"] >= least_score, match_of(passage) >= least_match))
 
 
 def _passages(results: list[JSON]) -> Iterator[JSON]:
@@ -151,16 +180,18 @@ def _share(score: float | None, best: float) -> float:
     return (score or 0.0) / best if best > 0 else 0.0
 
 
-def left_out_text(weaker: int, further: int, *, has_excerpts: bool) -> str:
-    """Return the number of weaker and further passages and the sign for missing sentences, with the remedies."""
-    if not weaker and not further:
-        return "Sentences left out at …; all=true shows them." if has_excerpts else ""
-    if further:
-        count = "1 more result" if further == 1 else f"{further} more results"
-        others = f"; {weaker} weaker: all=true" if weaker else ""
-        return f"{count}{', and sentences at …' if has_excerpts else ''}: top=10{others}."
-    count = "1 weaker result" if weaker == 1 else f"{weaker} weaker results"
-    return f"{count} left out{', and sentences at …' if has_excerpts else ''}; all=true shows them."
+def _tokens(result: JSON, ranges: list[Range]) -> float:
+    passage = {"text": passage_text(result)} | ({"shown": ranges} if ranges else {})
+    return TOKENS_OF_A_LINE + estimate_tokens(shown_text(passage))
+
+
+def left_out_text(further: int, longer: int, *, has_excerpts: bool) -> str:
+    """Return what an answer leaves out, and the call that shows it; empty if it leaves out only far weaker results."""
+    if further or has_excerpts:
+        count = [f"{further} more of similar score"] if further else []
+        said = [*count, *(["sentences left out at …"] if has_excerpts else [])]
+        return f"{', and '.join(said).capitalize()}: top={longer or DEFAULT_TOP}."
+    return f"More may be as good: top={longer}." if longer else ""
 
 
 def other_languages_text(reply: JSON) -> list[str]:
@@ -168,45 +199,3 @@ def other_languages_text(reply: JSON) -> list[str]:
     names = reply["other_languages"]
     there = "that language" if len(names) == 1 else "those languages"
     return [f"Other documents are in {', '.join(names)}: also search in {there}."] if names else []
-
-
-def briefly(reply: JSON, fuller: JSON, *, is_ranked: bool) -> JSON:
-    """Return the reply with the results of a short answer in their order.
-
-    `further` is the number of other passages that the `fuller` answer has, `weaker` the number of the rest.
-
-    The first result is always there. A note that replaces a result also stays. Unless `is_ranked`, by words and meaning
-    together, the first results count as the best, and scores do not show which others are nearly as good.
-    """
-    results = reply["results"]
-    if not results:
-        return reply
-    is_good = near_best(results, LEAST_SCORE, LEAST_MATCH)
-    is_near = near_best(results, NEAR_SCORE, NEAR_MATCH)
-    is_full = len(results) >= DEFAULT_TOP
-    is_absent = reply.get("weak", False)
-    least = TOKENS_IF_ABSENT if is_absent else TOKENS if is_full else TOKENS_OF_FEW
-    kept, spent = list[JSON](), 0.0
-    for result in sorted(results, key=lambda result: -result["score"]) if is_ranked else results:
-        cost = _tokens(result, is_whole=not kept)
-        room = MOST_TOKENS if is_ranked and is_near(result) and not is_absent else least
-        if not kept or (spent + cost <= room and (is_good(result) or not is_full)):
-            kept.append(result)
-            spent += cost
-    ids = {result["chunk_id"] for result in kept}
-    replacements = {result["replaced_by"] for result in kept}
-    shown = [
-        result | {"more": []}
-        for result in results
-        if result["chunk_id"] in ids or result["document_id"] in replacements
-    ]
-    known = {passage["chunk_id"] for passage in _passages(shown)}
-    further = {passage["chunk_id"] for passage in _passages(fuller["results"])} - known
-    weaker = len(list(_passages(results))) - len(known | further)
-    return reply | {"results": shown, "further": len(further), "weaker": weaker}
-
-
-def _tokens(result: JSON, *, is_whole: bool) -> float:
-    ranges = [] if is_whole else excerpt(result)
-    passage = {"text": passage_text(result)} | ({"shown": ranges} if ranges else {})
-    return TOKENS_OF_A_LINE + estimate_tokens(shown_text(passage))

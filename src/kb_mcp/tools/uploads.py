@@ -43,8 +43,8 @@ def _check_hexadecimal(digest: str) -> str:
     return digest
 
 
-UploadId = Annotated[str, Field(description="From kb_upload_start.")]
-Digest = Annotated[str, AfterValidator(_check_hexadecimal), Field(description="Hex; kb checks it.")]
+UploadId = Annotated[str, Field(description="The id from kb_upload_start.")]
+Digest = Annotated[str, AfterValidator(_check_hexadecimal), Field(description="The digest, which kb compares.")]
 
 
 class UploadTools:
@@ -55,19 +55,19 @@ class UploadTools:
 
     async def kb_upload_start(
         self,
-        filename: Annotated[str, Field(min_length=1, max_length=MAX_LABEL, description="With its suffix.")],
-        total_size: Annotated[int, Field(ge=0, description="In bytes."), WHOLE] = 0,
-        text: Annotated[str, Field(description="Text of a text file, without total_size.")] = "",
-        tags: Annotated[Tags, Field(description="Such as work.")] = [],  # noqa: B006 - pydantic copies it
-        source_path: Annotated[str, Field(description="Path, such as /docs/plan.pdf; replaces the file there.")] = "",
+        filename: Annotated[str, Field(min_length=1, max_length=MAX_LABEL, description="The name with its extension.")],
+        total_size: Annotated[int, Field(ge=0, description="Its size in bytes."), WHOLE] = 0,
+        text: Annotated[str, Field(description="The text of a text file.")] = "",
+        tags: Annotated[Tags, Field(description="Tags, such as work.")] = [],  # noqa: B006 - pydantic copies it
+        source_path: Annotated[str, Field(description="Its path. A file there is replaced.")] = "",
         sha256: Digest = "",
-        url: Annotated[str, Field(description="Fetch the file from here.")] = "",
+        url: Annotated[str, Field(description="Fetch the file from this address.")] = "",
     ) -> ToolResult:
-        """Add a file: PDF, Office, EPUB, mail, HTML, code or text. For notes, use kb_addnote.
+        """Add a file: PDF, Office, EPUB, mail, HTML, code or text.
 
-        With a shell on kb's machine, run `kb add FILE` instead. Otherwise send the file to upload_url within ten
-        minutes. Example: kb_upload_start(filename="a.pdf", total_size=2500000), then `curl -T a.pdf URL`. Without curl,
-        send parts of 1 MiB with kb_upload_chunk, then call kb_upload_finish.
+        If you have a shell on the machine that runs kb, run `kb add FILE` instead. Otherwise send the file to the
+        upload_url within ten minutes. Example: kb_upload_start(filename="a.pdf", total_size=2500000), then `curl -T
+        a.pdf URL`. Without curl, send parts of 1 MiB with kb_upload_chunk, then call kb_upload_finish.
         """
         _check_type(filename)
         if url and (text or total_size):
@@ -99,14 +99,14 @@ class UploadTools:
     async def kb_upload_chunk(
         self,
         upload_id: UploadId,
-        data: Annotated[str, Field(description="Bytes in base64.")],
-        chunk_index: Annotated[int, Field(ge=0, le=MAX_CHUNKS - 1, description="From 0."), WHOLE],
+        data: Annotated[str, Field(description="The part in base64.")],
+        chunk_index: Annotated[int, Field(ge=0, le=MAX_CHUNKS - 1, description="Its number, from 0."), WHOLE],
         sha256: Digest = "",
     ) -> ToolResult:
         """Send one part of a file after kb_upload_start, if you cannot use its upload_url.
 
-        A part sent again replaces the first. Example: kb_upload_chunk(upload_id="…", chunk_index=0, data="JVBE").
-        When received equals total_size, call kb_upload_finish.
+        Sending a part again replaces it. Example: kb_upload_chunk(upload_id="…", chunk_index=0, data="JVBE"). When
+        received equals total_size, call kb_upload_finish.
         """
         await run_in_threadpool(self._store.check_sender, upload_id, current_name())
         received, total_size = await run_in_threadpool(self._store.add_chunk, upload_id, chunk_index, data, sha256)
@@ -117,7 +117,7 @@ class UploadTools:
     async def kb_upload_finish(self, upload_id: UploadId, sha256: Digest = "") -> ToolResult:
         """Finish a file that you sent in parts with kb_upload_chunk; after curl, do not call it.
 
-        An error names missing parts. Returns a job_id; kb_jobs shows when you can search the file, or why not.
+        An error names the missing parts. With the job_id, kb_jobs shows when you can search the file, or why not.
         """
         await run_in_threadpool(self._store.check_sender, upload_id, current_name())
         upload, file = await run_in_threadpool(self._store.take, upload_id, sha256)

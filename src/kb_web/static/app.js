@@ -2,6 +2,18 @@
 "use strict";
 (() => {
   const { root, token } = document.body.dataset;
+
+  // An input method composes a text with letters, Enter and Escape. Until the text is done, no script of a page hears of it.
+  // Keyboards of Android compose every word, so that there a text counts at once.
+  const isAndroid = /Android/.test(navigator.userAgent);
+  let isComposed = false;
+  const silence = (event) => event.stopImmediatePropagation();
+  addEventListener("compositionstart", () => (isComposed = true), true);
+  addEventListener("compositionend", (event) => ((isComposed = false), event.target.dispatchEvent(new Event("input", { bubbles: true }))), true);
+  for (const kind of ["keydown", "keyup"]) addEventListener(kind, (event) => (isComposed || event.isComposing || event.keyCode === 229) && silence(event), true);
+  addEventListener("input", (event) => event.isComposing && !isAndroid && silence(event), true);
+  addEventListener("submit", (event) => isComposed && (event.preventDefault(), silence(event)), true);
+
   const find = (selector, within = document) => within.querySelector(selector);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const say = (text) => {
@@ -108,7 +120,8 @@
     links[Math.min(at + step, links.length - 1)]?.focus();
   };
   const isWriting = (element) => element.matches("textarea, select, input:not([type=radio]):not([type=checkbox])");
-  const isShown = (element) => element.checkVisibility?.() ?? true; // the bar for selected rows is not always there
+  // The bar for selected rows is not always there; what a line or a menu hides can be used by its key.
+  const isShown = (element) => element.closest(".about, .more") || (element.checkVisibility?.() ?? true);
   const showKeys = () => {
     const list = find("#keys dl");
     const rows = all("[data-key]").filter(isShown).map((each) => [each.dataset.with ? `Ctrl ${each.dataset.key.toUpperCase()}` : each.dataset.key, each.dataset.does]);
@@ -128,9 +141,13 @@
     );
     find("#keys").showModal();
   };
-  const act = (element) => (element.matches("input") ? (element.focus(), element.select()) : element.click());
+  const act = (element) => {
+    const folded = element.closest("details.about");
+    if (folded && element.matches("input")) folded.open = true;
+    element.matches("input") ? (element.focus(), element.select()) : element.click();
+  };
   addEventListener("keydown", (event) => {
-    if (event.altKey || event.isComposing || find("dialog[open]")) return;
+    if (event.altKey || find("dialog[open]")) return;
     if (event.ctrlKey || event.metaKey) {
       // The letter of the key, also in a layout such as the Russian one.
       const isKey = ({ dataset: { key } }) => key === event.key || `Key${key.toUpperCase()}` === event.code;
@@ -193,6 +210,12 @@
   new MutationObserver((changes) => {
     for (const { addedNodes } of changes) for (const each of addedNodes) if (each.nodeType === 1) showLocal(each);
   }).observe(document.body, { childList: true, subtree: true });
+
+  // The day of a note is the reader's, not the server's.
+  addEventListener("click", ({ target }) => {
+    const link = target.closest?.("a[href$='today']");
+    if (link) link.href += `?day=${local(new Date().toISOString().slice(0, 16) + " UTC").slice(0, 10)}`;
+  });
 
   // Copying.
   const offerCopying = () => all("[data-copy]").forEach((button) => (button.hidden = !navigator.clipboard));

@@ -1,7 +1,7 @@
 // The editor of notes: formatting, suggestions, added files, drafts, and the preview. The form also works without this script.
 "use strict";
 (() => {
-  const { root, token } = document.body.dataset;
+  let { root, token } = document.body.dataset;
   const editor = document.querySelector(".editor");
   const { text, tags } = editor.elements;
   const find = (selector) => editor.querySelector(selector);
@@ -106,10 +106,25 @@
     });
   }
   editor.elements.title.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.isComposing || event.ctrlKey || event.metaKey) return;
+    if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     text.focus();
   });
+  // Enter continues a list or a quote with its next sign, and ends it in an empty entry.
+  const ENTRY = /^(\s*(?:> ?)*)((?:[-*+]|(\d{1,9})([.)]))(?:\s+\[[ xX]\])?\s+|(?<=> ?))(.*)$/;
+  const nextSign = (sign, number) => (number ? sign.replace(number, String(Number(number) + 1)) : sign).replace(/\[[xX]\]/, "[ ]");
+  const continueList = (event) => {
+    const { selectionStart: start, selectionEnd: end, value } = text;
+    const from = value.lastIndexOf("\n", start - 1) + 1;
+    const found = start === end && ENTRY.exec(value.slice(from, start));
+    if (!found || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
+    const [, indent, sign, number, , words] = found;
+    event.preventDefault();
+    const isLast = !words.trim() && !value.slice(start).split("\n", 1)[0].trim();
+    if (isLast) write(text, from, start, "");
+    else write(text, start, end, `\n${indent}${nextSign(sign, number)}`);
+  };
+  text.addEventListener("keydown", (event) => event.key === "Enter" && !event.defaultPrevented && continueList(event));
   text.addEventListener("keydown", (event) => {
     const wanted = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && { KeyB: "bold", KeyI: "italic" }[event.code];
     if (!wanted) return;
@@ -197,13 +212,12 @@
       if (wanted && row) write(field, wanted.start, wanted.end, row.text);
       close();
     };
-    field.addEventListener("input", (event) => event.isComposing || offer());
-    field.addEventListener("compositionend", offer);
+    field.addEventListener("input", offer);
     field.addEventListener("blur", close);
     field.addEventListener("click", () => list.hidden || offer());
     field.addEventListener("keyup", (event) => /^(ArrowLeft|ArrowRight|Home|End)$/.test(event.key) && !list.hidden && offer());
     field.addEventListener("keydown", (event) => {
-      if (list.hidden || event.isComposing || event.keyCode === 229 || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+      if (list.hidden || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
       const steps = { ArrowDown: 1, ArrowUp: -1 };
       if (event.key in steps) select(at < 0 ? (steps[event.key] > 0 ? 0 : rows.length - 1) : (at + steps[event.key] + rows.length) % rows.length);
       else if ((event.key === "Enter" || event.key === "Tab") && at >= 0) accept(at);
@@ -236,6 +250,7 @@
   const attach = async (file, waiting) => {
     const body = new FormData();
     body.append("file", file, nameOf(file));
+    if (!isNew) body.append("id", editor.dataset.draft);
     const answer = await ask("attach", { method: "POST", body }).catch(() => null);
     const kept = await answer?.json().catch(() => null);
     const problem = kept?.text ? kept.error : kept?.detail || "kb does not respond. Check that it is running, then add the file again.";
@@ -263,8 +278,17 @@
     chooser.value = "";
   });
   editor.after(chooser);
+  // A text that was copied from Word or from a web page keeps its form; with Shift, it is pasted as it reads.
+  let isPlain = false;
+  addEventListener("keydown", (event) => (isPlain = event.shiftKey), true);
+  const pasteMarked = async (html, plain) => {
+    const { markdown = () => "" } = await import(`./paste.js${new URL(document.querySelector("[src*='editor.js']").src).search}`).catch(() => ({}));
+    write(text, text.selectionStart, text.selectionEnd, markdown(html) || plain);
+  };
   text.addEventListener("paste", (event) => {
     const files = [...event.clipboardData.files];
+    const [html, plain] = ["text/html", "text/plain"].map((kind) => event.clipboardData.getData(kind));
+    if (html && plain && !isPlain) return event.preventDefault(), pasteMarked(html, plain);
     // Office programs add a picture of a copied text.
     if (!files.length || event.clipboardData.getData("text/plain")) return;
     event.preventDefault();
@@ -366,13 +390,62 @@
   if (offer) drafts().then(offerDrafts);
   hold();
 
-  editor.addEventListener("submit", (event) => {
-    if (adding) {
-      event.preventDefault();
-      return say("Files are still being added. Save again when their links appear.");
-    }
+  // Saving: the page stays until kb has the text. It says what happens, and tries again by itself.
+  const SLOW_MS = 4000, LONGEST_WAIT_MS = 30_000, LONGEST_SAVE_MS = 300_000;
+  const IS_SENT_ALONE = [404, 410, 412]; // another page has to say it
+  const MAY_PASS = [408, 425, 429, 500, 502, 503, 504, 507];
+  let isSaving = false, wait = 2000, retry;
+  const told = (words, ...links) => {
+    said.replaceChildren(words, ...links);
+    said.classList.toggle("bad", Boolean(words));
+  };
+  const leave = (go) => {
     isSent = true;
-    memory((store) => store.setItem("kb-sent", `${editor.dataset.draft} ${name}`));
+    memory((store) => (store.setItem("kb-sent", `${editor.dataset.draft} ${name}`), store.setItem("kb-sends", "true")));
+    go();
+  };
+  const refused = async (answer) => {
+    const { detail = "" } = await answer.json().catch(() => ({}));
+    if (answer.status === 401 || answer.status === 403) return told(answer.status === 401 ? "Your session has ended. Your text is still here: " : `${detail} Your text is still here: `, make("a", { href: `${root}sign-in`, target: "_blank" }, "sign in"), ", then come back.");
+    if (!MAY_PASS.includes(answer.status)) return told(`Not saved. ${detail}`);
+    tryAgain(detail || "kb cannot save now.");
+  };
+  const tryAgain = (why) => {
+    told(`Not saved yet. ${why} Your text stays here, and kb tries again.`);
+    retry = setTimeout(save, wait);
+    wait = Math.min(2 * wait, LONGEST_WAIT_MS);
+  };
+  const save = async () => {
+    if (isSaving) return;
+    clearTimeout(retry);
+    isSaving = true;
+    const slow = setTimeout(() => say("Saving. Your text stays here until it is done."), SLOW_MS);
+    const signal = AbortSignal.timeout(LONGEST_SAVE_MS);
+    const answer = await fetch(editor.action, { method: "POST", body: new FormData(editor), headers: { Accept: "application/json" }, signal }).catch(() => null);
+    const saved = answer?.ok ? await answer.json().catch(() => null) : null;
+    clearTimeout(slow);
+    isSaving = false;
+    if (saved) leave(() => (location.href = root + saved.place));
+    else if (!answer || answer.ok) tryAgain("kb does not respond.");
+    else if (IS_SENT_ALONE.includes(answer.status)) leave(() => editor.submit());
+    else await refused(answer);
+  };
+  // The reader comes back from signing in: the form gets the token of the new session.
+  const renew = async () => {
+    if (!said.querySelector("a")) return;
+    const now = await fetch(`${root}sign-in`, { headers: { Accept: "application/json" } }).then((answer) => answer.json()).catch(() => null);
+    if (!now?.is_signed_in) return;
+    token = editor.elements.token.value = document.body.dataset.token = now.token;
+    save();
+  };
+  addEventListener("visibilitychange", () => document.hidden || renew());
+  addEventListener("focus", renew);
+  addEventListener("online", () => retry && save());
+  editor.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (adding) return say("Files are still being added. Save again when their links appear.");
+    wait = 2000;
+    save();
   });
   addEventListener("pageshow", () => (isSent = false));
   addEventListener("beforeunload", (event) => !isSent && isChanged() && event.preventDefault());
@@ -388,7 +461,7 @@
       body.append("text", text.value);
       if (!isNew) body.append("id", editor.dataset.draft);
       const answer = await ask("preview", { method: "POST", signal: drawing.signal, headers: { Accept: "text/html" }, body });
-      if (answer.redirected) preview.textContent = "Your session has ended. Sign in again, then restore your draft.";
+      if (answer.status === 401) preview.textContent = "Your session has ended. Your text stays here: save it, and kb asks you to sign in.";
       else if (answer.ok) preview.innerHTML = await answer.text();
     } catch {}
   };

@@ -31,7 +31,7 @@
     if (pick) last = pick;
     if (event.target.matches?.("[data-do=pick-all]")) pickAll(event.target.checked);
     if (event.target.matches?.("[data-do=close-notice]")) event.target.closest(".notice").remove();
-    for (const each of all(".drop-up[open]")) if (!each.contains(event.target)) each.open = false;
+    for (const each of all(".menu[open]")) if (!each.contains(event.target)) each.open = false;
     if (event.target.matches?.(".pick, #many input")) draw();
   });
   const SENT_MS = 10_000;
@@ -73,8 +73,8 @@
   addEventListener(
     "keydown",
     (event) => {
-      const menu = find(".drop-up[open]");
-      if (event.key !== "Escape" || !menu || event.isComposing || find("dialog[open]")) return;
+      const menu = find(".menu[open]");
+      if (event.key !== "Escape" || !menu || find("dialog[open]")) return;
       event.stopImmediatePropagation();
       menu.open = false;
       menu.firstElementChild.focus();
@@ -84,7 +84,7 @@
   addEventListener(
     "keydown",
     (event) => {
-      if (event.altKey || event.isComposing || find("dialog[open]") || isWriting(event.target)) return;
+      if (event.altKey || find("dialog[open]") || isWriting(event.target)) return;
       const undo = find(".notice [data-key=u]");
       if (event.ctrlKey || event.metaKey) return isZ(event) && !event.shiftKey && undo && (event.preventDefault(), undo.click());
       const isDone = event.shiftKey && STEPS[event.key] && rowOf(event.target) ? (extend(STEPS[event.key]), true) : KEYS[event.key]?.(event);
@@ -114,7 +114,7 @@
   addEventListener("pageshow", mayBeSent);
   addEventListener("kb:shown", draw);
   addEventListener("pageshow", draw);
-  addEventListener("toggle", ({ target }) => target.matches?.(".drop-up[open]") && target.querySelector("input").focus(), true);
+  addEventListener("toggle", ({ target }) => target.matches?.(".menu[open]") && target.querySelector(".panel :is(a, button, input)").focus(), true);
 
   // A screen reader announces a text only if it appears after the page; the notice itself does not move.
   const notice = find(".notice span");

@@ -18,6 +18,13 @@
       window[place].setItem(name, JSON.stringify(value));
     } catch {}
   };
+  const stored = () => {
+    try {
+      return Object.keys(localStorage);
+    } catch {
+      return [];
+    }
+  };
   const make = (tag, attributes = {}, ...children) => {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -87,7 +94,15 @@
   const without = (name, place) => searches(name).filter((each) => each.place !== place);
   const store = (name, rows) => keep("localStorage", name, rows);
   const remember = (search = current()) => search.query && store("kb-recent", [search, ...without("kb-recent", search.place)].slice(0, MOST));
-  find(".out")?.addEventListener("submit", () => store("kb-recent", []));
+  // What a reader leaves in this browser goes with the sign-out.
+  find(".out")?.addEventListener("submit", (event) => {
+    const own = stored().filter((name) => name.startsWith("kb-"));
+    const drafts = own.filter((name) => name.startsWith("kb-draft-")).length;
+    const question = `Sign out? This browser has ${drafts === 1 ? "a draft that was" : `${drafts} drafts that were`} not saved. The sign-out deletes ${drafts === 1 ? "it" : "them"}.`;
+    if (drafts && !confirm(question)) return event.preventDefault();
+    for (const name of own) localStorage.removeItem(name);
+    sessionStorage.clear();
+  });
   find(".ask")?.addEventListener("submit", () => addEventListener("kb:shown", () => remember(), { once: true }));
   const isSaved = () => searches("kb-saved").some((each) => each.place === location.search);
   const drawSaved = () => {
@@ -118,16 +133,28 @@
   };
   drawKept();
   addEventListener("kb:shown", drawKept);
+  // The documents that were opened last, which only this browser knows.
+  const own = /\/d\/(\d+)$/.exec(location.pathname)?.[1];
+  if (own && find("article > h1")) store("kb-opened-last", [{ id: own, title: find("article > h1").title }, ...[kept("localStorage", "kb-opened-last", [])].flat().filter((each) => each?.id !== own)].slice(0, MOST));
+  const drawOpened = () => {
+    const list = find("#opened ul");
+    const rows = [kept("localStorage", "kb-opened-last", [])].flat().filter((each) => /^\d+$/.test(each?.id) && each.title).slice(0, 6);
+    if (!list) return;
+    list.replaceChildren(...rows.map(({ id, title }) => make("li", {}, make("a", { href: `${root}d/${id}`, class: "title" }, title))));
+    find("#opened").hidden = !rows.length;
+  };
+  drawOpened();
+  addEventListener("kb:shown", drawOpened);
 
   // The dialog: a combobox (WAI-ARIA) over searches, documents and commands.
-  const PAGES = { Map: "map", Tags: "tags", Duplicates: "duplicates", "Recently added": "jobs", "Failed jobs": "jobs?status=failed", "Changes and undo": "changes", Folders: "folders", Backups: "backups", Doctor: "doctor", Settings: "settings", Keys: "keys", "Connect agents": "connect", Help: "help/" };
+  const PAGES = { "Today’s note": "today", Map: "map", Tags: "tags", Duplicates: "duplicates", "Recently added": "jobs", "Failed jobs": "jobs?status=failed", "Changes and undo": "changes", Folders: "folders", Backups: "backups", Doctor: "doctor", Settings: "settings", Keys: "keys", "Connect agents": "connect", Server: "server", Help: "help/" };
   const MANAGED = ["backups", "doctor", "keys"];
   const button = find(".find");
   const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
   if (isMac && button) find("kbd", button).textContent = "⌘K";
   let dialog, field, list, options, at, asked;
   const commands = () => [
-    ...all("main [data-key][data-does]").filter((each) => !each.matches("input") && (each.checkVisibility?.() ?? true)).map((each) => ({ kind: "This page", label: each.dataset.does, run: () => each.click() })),
+    ...all("main [data-key][data-does]").filter((each) => !each.matches("input") && (each.closest(".about, .more") || (each.checkVisibility?.() ?? true))).map((each) => ({ kind: "This page", label: each.dataset.does, run: () => each.click() })),
     ...all("nav[aria-label=Main] a").map((each) => ({ kind: "Go to", label: each.dataset.does || each.textContent.trim(), href: each.href })),
     ...Object.entries(PAGES).filter(([, place]) => find("nav[data-right=admin]") || !MANAGED.includes(place)).map(([label, place]) => ({ kind: "Go to", label, href: root + place })),
   ].filter(({ label }, number, rows) => rows.findIndex((each) => each.label === label) === number);
@@ -164,6 +191,10 @@
     const rows = await fetch(`${root}suggest?kind=tag&q=${encodeURIComponent(query)}`).then((answer) => answer.json()).catch(() => []);
     return rows.slice(0, 3).map(({ text, label, detail }) => ({ kind: `Tag, ${detail}`, label, href: `${root}documents?tag=${encodeURIComponent(text)}` }));
   };
+  const guided = async (query) => {
+    const html = await fetch(`${root}help/?q=${encodeURIComponent(query)}`, { headers: { Accept: "text/html" } }).then((answer) => answer.text()).catch(() => "");
+    return all(".results h2 a", new DOMParser().parseFromString(html, "text/html")).slice(0, 2).map((each) => ({ kind: "Help", label: each.textContent, href: each.getAttribute("href").replace(/^(\.\.?\/)+/, root) }));
+  };
   const offer = async () => {
     const query = field.value.trim();
     const fits = (each) => each.label.toLowerCase().includes(query.toLowerCase());
@@ -179,10 +210,10 @@
     const named = rest.filter(starts);
     const others = rest.filter((each) => !starts(each));
     draw([search, ...named, ...others]);
-    const [documents, tags] = await Promise.all([found(query), tagged(query)]);
+    const [documents, tags, guide] = await Promise.all([found(query), tagged(query), guided(query)]);
     if (documents && field.value.trim() === query) {
       const chosen = options[at]?.label;
-      draw([search, ...named, ...tags, ...documents, ...others]);
+      draw([search, ...named, ...tags, ...documents, ...others, ...guide]);
       select(Math.max(0, options.findIndex((each) => each.label === chosen)));
     }
   };
@@ -200,7 +231,6 @@
     let timer;
     field.addEventListener("input", () => (clearTimeout(timer), (timer = setTimeout(offer, 30))));
     field.addEventListener("keydown", (event) => {
-      if (event.isComposing) return;
       const steps = { ArrowDown: 1, ArrowUp: -1 };
       if (steps[event.key]) select(at + steps[event.key]);
       else if (event.key === "Enter") go(options[at]);

@@ -113,8 +113,8 @@ def _quantized(files: ModelFiles, home: Path, manifest: ModelManifest) -> ModelF
         return _cached(home, name, manifest, convert)
     except ModuleNotFoundError as error:
         raise ModelError(
-            f"KB_PRECISION: the conversion of the model to {precision} needs the package {error.name}. Install all of"
-            " 'kb-local[engine]', or set KB_PRECISION=fp32."
+            f"KB_PRECISION: the conversion of the model to {precision} needs the package {error.name}. Install"
+            " kb-local again, with its dependencies, or set KB_PRECISION=fp32."
         ) from None
 
 
@@ -153,7 +153,7 @@ def _cached(home: Path, name: str, manifest: ModelManifest, convert: Callable[[P
     except InvalidArtifact:
         pass
     try:
-        with _scratch_folder(home) as scratch:
+        with scratch_folder(home) as scratch:
             try:
                 return _load_cached(home / name, manifest)
             except InvalidArtifact as fault:
@@ -178,7 +178,7 @@ def _load_cached(folder: Path, manifest: ModelManifest) -> ModelFiles:
 
 
 @contextmanager
-def _scratch_folder(home: Path) -> Iterator[Path]:
+def scratch_folder(home: Path) -> Iterator[Path]:
     """Make an empty folder in `home` for one process at a time, and remove it afterwards."""
     home.mkdir(parents=True, exist_ok=True)
     scratch = home / ".workshop"
@@ -193,7 +193,7 @@ def _scratch_folder(home: Path) -> Iterator[Path]:
 
 def _convert(raw: Path, folder: Path) -> None:
     """Convert the default model into the new `folder`."""
-    from kb.embed.models import minilm  # slow to import, and needed once per installation
+    from kb.embed.models import bert  # slow to import, and needed once per installation
 
-    model = minilm.build(minilm.read_safetensors(raw / WEIGHTS))
+    model = bert.build(bert.read_safetensors(raw / WEIGHTS))
     save_model(folder, model, raw / TOKENIZER, ModelManifest(sources=SOURCES))

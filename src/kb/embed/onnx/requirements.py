@@ -16,15 +16,16 @@ CUDA = 13
 """The lowest version of CUDA that the NVIDIA driver must support; ONNX Runtime is built for it."""
 
 CUDA_DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-EXTRAS = {
-    "CPUExecutionProvider": "cpu",
-    "CUDAExecutionProvider": "cuda",
-    "MIGraphXExecutionProvider": "rocm",
-    "OpenVINOExecutionProvider": "openvino",
+BUILDS = {
+    "CUDAExecutionProvider": ("cuda", "onnxruntime-gpu"),
+    "MIGraphXExecutionProvider": ("rocm", "onnxruntime-migraphx"),
+    "OpenVINOExecutionProvider": ("openvino", "onnxruntime-openvino"),
 }
+"""The extra of kb and the build of ONNX Runtime in it. All builds have the same files, so the last one counts."""
+
 PROVIDER_LIBRARIES = {"cuda": "libonnxruntime_providers_cuda.so", "rocm": "libonnxruntime_providers_migraphx.so"}
 LIBRARY_REMEDIES = {
-    "cuda": "install CUDA 13 and cuDNN 9, as 'kb-local[engine,gateway,web,cuda]' does",
+    "cuda": "install CUDA 13 and cuDNN 9, as 'kb-local[cuda]' does",
     "rocm": "install ROCm 7 with MIGraphX, or use a base image with them",
 }
 CUDA_ERRORS = {
@@ -61,9 +62,11 @@ class Machine:
     def fault(self, device: Device) -> str | None:
         """Return why `device` cannot be used here, with the remedy, if this is known in advance; otherwise None."""
         if device.provider not in self.providers:
+            extra, build = BUILDS[device.provider]
             return (
-                f"the installed ONNX Runtime has only {', '.join(self.providers)}:"
-                f" install 'kb-local[engine,gateway,web,{EXTRAS[device.provider]}]' in an environment of its own"
+                f"the installed ONNX Runtime has only {', '.join(self.providers)}: install 'kb-local[{extra}]' in an"
+                f" environment of its own, then run 'pip uninstall -y onnxruntime' and"
+                f" 'pip install --force-reinstall --no-deps {build}'"
             )
         if device.name == "cuda":
             return self._cuda_fault()

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from statistics import median
 from typing import Final
 from unicodedata import bidirectional, east_asian_width
@@ -22,8 +22,8 @@ BoxOf = Callable[[int], TextBox | None]
 """Returns the box of the character at a position; None if it has none, or is rotated."""
 
 _TEXT_LINE: Final = re.compile(r"[^\r\n]+")
-_SAMPLE, _WIDE = 12, 4
-"""The number of lines to examine first, and how many of them there may be per line with a gap."""
+_SAMPLE, _BESIDE, _LONG = 8, 4, 8
+"""The most lines to examine first, how many of them there may be per line with two texts, and their least length."""
 
 _WORD: Final = re.compile(rf"[^\s{BREAK}]+{BREAK}?")
 _DIGIT: Final = re.compile(r"\d")
@@ -71,16 +71,19 @@ class Run:
     first: float
 
 
-def may_have_columns(text: str, boxes: Sequence[TextBox], box_of: BoxOf) -> bool:
-    """Return whether a page has enough words, and texts on the same line as the text before, to be examined."""
-    if len(_DIGIT.findall(text)) >= _DIGITS * len(text):
+def may_have_columns(text: str, box_of: BoxOf) -> bool:
+    """Return whether enough of some lines of a page have two long texts side by side: boxes of all words cost much."""
+    lines = list(_TEXT_LINE.finditer(text))
+    if len(lines) < _FEWEST_ROWS or len(_DIGIT.findall(text)) >= _DIGITS * len(text):
         return False
-    if sum(_gap(one, other) is not None for one, other in pairwise(boxes)) >= _FEWEST_ROWS:
-        return True
-    lines = list(_TEXT_LINE.finditer(text))  # a program may draw both columns of a line at once
-    sample = lines[:: max(1, len(lines) // _SAMPLE)]
-    wide = sum(len(list(_runs(text, box_of, *line.span()))) > 1 for line in sample)
-    return len(lines) >= _FEWEST_ROWS and _WIDE * wide >= len(sample)
+    sample = lines[:: -(-len(lines) // _SAMPLE)]
+    beside = sum(_has_two(_runs(text, box_of, *line.span())) for line in sample if len(line[0]) > 2 * _LONG)
+    return _BESIDE * beside >= len(sample)
+
+
+def _has_two(runs: Iterator[Run]) -> bool:
+    long = (run for run in runs if run.end - run.start >= _LONG)
+    return next(islice(long, 1, None), None) is not None
 
 
 def in_columns(text: str, box_of: BoxOf) -> list[range]:
@@ -117,10 +120,10 @@ def _runs(text: str, box_of: BoxOf, start: int = 0, end: int = sys.maxsize) -> I
 
 def _goes_on(run: Run, word: re.Match[str], box: TextBox, text: str) -> bool:
     """Return whether a word continues a run, on either side of it."""
-    if text[run.end - 1] == BREAK or "\n" in text[run.end : word.start()] or not run.box.shares_line(box):
+    if text[run.end - 1] == BREAK or text.find("\n", run.end, word.start()) >= 0 or not run.box.shares_line(box):
         return False
     gap = max(box.left - run.box.right, run.box.left - box.right)
-    return gap <= _GAP * min(run.box.height, box.height)
+    return gap <= 0 or gap <= _GAP * min(run.box.height, box.height)
 
 
 def _ordered(runs: Sequence[Run], text: str) -> Iterator[Run]:
@@ -174,7 +177,8 @@ def _gutter(runs: Sequence[Run]) -> float | None:
 def _gap(one: TextBox, other: TextBox) -> tuple[float, float] | None:
     """Return the wide gap between two texts on a line; or None."""
     left, right = (one, other) if one.left <= other.left else (other, one)
-    is_wide = right.left - left.right > _GAP * min(one.height, other.height)
+    gap = right.left - left.right
+    is_wide = gap > 0 and gap > _GAP * min(one.height, other.height)
     return (left.right, right.left) if is_wide and one.shares_line(other) else None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from itertools import dropwhile, takewhile
 from statistics import median
 from typing import Final, NamedTuple
@@ -15,7 +14,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from kb.formats.readers.pdf_annotations import Files, add_pinned
-from kb.formats.readers.pdf_box import TextBox
+from kb.formats.readers.pdf_box import Letters, TextBox, text_boxes
 from kb.formats.readers.pdf_columns import in_columns, may_have_columns
 from kb.formats.text.encoding import clean, one_line
 from kb.formats.text.hyphens import BREAK
@@ -78,12 +77,12 @@ def read_page(document: pypdfium2.PdfDocument, index: int, files: Files, *, with
 def _page(page: pypdfium2.PdfPage, box: TextBox, comments: list[str], *, with_heading: bool) -> Page:
     with closing(page.get_textpage()) as text:
         # Two pages that were cut from one spread share a content stream.
-        rects = [TextBox(*text.get_rect(index)) for index in range(text.count_rects())]
-        is_whole = box.is_empty() or all(map(box.holds, rects))
+        is_whole = box.is_empty() or all(map(box.holds, text_boxes(text)))
         written = text.get_text_range() if is_whole else ""
-        shown = tidy(_in_lines(text, written, rects) if is_whole else _cropped(text, box))
-        heading = _heading(text, box) if with_heading else None
-        margins = frozenset(_in_margins(text, written, box))
+        letters = Letters(text, written)
+        shown = tidy(_in_lines(letters, written) if is_whole else _cropped(text, box))
+        heading = _heading(text, letters, box) if with_heading else None
+        margins = frozenset(_in_margins(letters, written, box))
         return Page(shown, heading, _is_scan(page, len(shown)), comments, margins)
 
 
@@ -121,31 +120,31 @@ def draw_annotations(page: pypdfium2.PdfPage) -> bool:
     return has_annotations
 
 
-def _in_lines(text: pypdfium2.PdfTextPage, written: str, rects: Sequence[TextBox]) -> str:
+def _in_lines(letters: Letters, written: str) -> str:
     """Return the text of a page in reading order, without the line ends that PDFium sees around superscripts."""
     if _ASTRAL.search(written):
         return written
-    box_of = partial(_box_at, text)
-    parts = in_columns(written, box_of) if may_have_columns(written, rects, box_of) else [range(len(written))]
-    return "".join(_after(_joined(text, written, part)) for part in parts).removesuffix(_NEWLINE)
+    has_columns = may_have_columns(written, letters.at)
+    parts = in_columns(written, letters.at) if has_columns else [range(len(written))]
+    return "".join(_after(_joined(letters, written, part)) for part in parts).removesuffix(_NEWLINE)
 
 
-def _joined(text: pypdfium2.PdfTextPage, written: str, part: range) -> str:
+def _joined(letters: Letters, written: str, part: range) -> str:
     pieces, at = list[str](), part.start
     for end in _LINE_END.finditer(written, part.start, part.stop):
-        pieces += [written[at : end.start()], _between(text, end)]
+        pieces += [written[at : end.start()], _between(letters, end)]
         at = end.end()
     return "".join([*pieces, written[at : part.stop]])
 
 
-def _in_margins(text: pypdfium2.PdfTextPage, written: str, box: TextBox) -> Iterator[str]:
+def _in_margins(letters: Letters, written: str, box: TextBox) -> Iterator[str]:
     """Yield the lines in the margins among the first and the last lines of a page, unless they are larger than most."""
     lines = [line for line in _TEXT_LINE.finditer(written) if line[0].strip()]
     low, high = box.bottom + _MARGIN * box.height, box.top - _MARGIN * box.height
-    sample = (_box_at(text, line.start()) for line in lines[:: max(1, len(lines) // _SAMPLE_LINES)])
+    sample = (letters.at(line.start()) for line in lines[:: max(1, len(lines) // _SAMPLE_LINES)])
     usual = median([place.height for place in sample if place] or [0.0])
     for line in lines if len(lines) <= 2 * MOST_LINES else (*lines[:MOST_LINES], *lines[-MOST_LINES:]):
-        place = _box_at(text, line.start())
+        place = letters.at(line.start())
         if place and place.height <= _LARGER * usual and not low < place.centre().top < high:
             yield tidy(line[0])
 
@@ -154,9 +153,9 @@ def _after(part: str) -> str:
     return part if part.endswith(BREAK) else part + _NEWLINE
 
 
-def _between(text: pypdfium2.PdfTextPage, end: re.Match[str]) -> str:
+def _between(letters: Letters, end: re.Match[str]) -> str:
     """Return the separator of two lines: an empty string or a space if one continues the other."""
-    before, after = (_box_at(text, place) for place in (end.start() - 1, end.end()))
+    before, after = letters.at(end.start() - 1), letters.at(end.end())
     if before is None or after is None:
         return end[0]
     heights = before.top - before.bottom, after.top - after.bottom
@@ -168,25 +167,13 @@ def _between(text: pypdfium2.PdfTextPage, end: re.Match[str]) -> str:
     return " " if end[1] or end[2] or gap > _BLANK * max(heights) else ""
 
 
-def _box_at(text: pypdfium2.PdfTextPage, place: int) -> TextBox | None:
-    return _loose_box(text, raw.FPDFText_GetCharIndexFromTextIndex(text, place))
-
-
-def _loose_box(text: pypdfium2.PdfTextPage, index: int) -> TextBox | None:
-    rect = raw.FS_RECTF()
-    if raw.FPDFText_GetCharAngle(text, index) or not raw.FPDFText_GetLooseCharBox(text, index, rect):
-        return None
-    box = TextBox(rect.left, rect.bottom, rect.right, rect.top)
-    return None if box.is_empty() else box
-
-
-def _heading(text: pypdfium2.PdfTextPage, box: TextBox) -> str | None:
+def _heading(text: pypdfium2.PdfTextPage, letters: Letters, box: TextBox) -> str | None:
     """Return the text in the largest letters at the beginning, if they are larger than most and form some words."""
     count = text.count_chars()
     beginning = "".join(chr(raw.FPDFText_GetUnicode(text, index)) for index in range(min(count, _BEGINNING)))
     words = list(_SPACED_WORD.finditer(beginning))
-    heights = [_height(text, word.start(), box) for word in words]
-    sample = [_height(text, index, box) for index in range(0, count, max(1, count // _SAMPLE))]
+    heights = [_height(letters, word.start(), box) for word in words]
+    sample = [_height(letters, index, box) for index in range(0, count, max(1, count // _SAMPLE))]
     largest = max(heights, default=0.0)
     if largest < _LARGER * median([*filter(None, heights + sample), _SMALLEST]):
         return None
@@ -197,9 +184,9 @@ def _heading(text: pypdfium2.PdfTextPage, box: TextBox) -> str | None:
     return title if is_named and len(title) <= _LONGEST_TITLE and not names_chapter(title) else None
 
 
-def _height(text: pypdfium2.PdfTextPage, index: int, box: TextBox) -> float:
+def _height(letters: Letters, index: int, box: TextBox) -> float:
     """Return the height of a character; 0 if it is rotated or not on the page."""
-    place = _loose_box(text, index)
+    place = letters.of(index)
     return place.top - place.bottom if place and (box.is_empty() or box.holds(place.centre())) else 0.0
 
 

@@ -91,7 +91,6 @@ class PostgresDocuments(Documents):
         self._words.add(texts)
 
     def index_older(self, limit: int) -> bool:
-        """Index again some documents of an older kb; return whether more may follow."""
         self.changed = True
         return self._words.index_older(limit)
 

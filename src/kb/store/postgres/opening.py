@@ -14,7 +14,6 @@ from kb.store.postgres.error_translation import first_line
 from kb.store.postgres.migrate import SCHEMA_VERSION, schema_version
 from kb.store.postgres.store import PostgresStore, PostgresTransaction, connect
 from kb.store.postgres.vector_space import IN_USE, are_engines_there, read_space
-from kb.store.postgres.word_backfill import WordBackfill
 from kb.store.rows import Retention, VectorSpace
 
 PATIENCE = "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = 0"
@@ -27,7 +26,7 @@ KEPT = "LOCK TABLE kb.vectors_a, kb.vectors_b IN ACCESS SHARE MODE"
 @contextmanager
 def opened(settings: Settings, space: VectorSpace, read_url: str | None) -> Iterator[PostgresStore]:
     store = PostgresStore(str(settings.database_url), space, Retention.of(settings), read_url)
-    with closing(store), WordBackfill(store):
+    with closing(store):
         yield store
 
 

@@ -247,6 +247,13 @@ class PostgresStore:
         with self._connection() as connection, connection.transaction():
             yield BlobPlace(connection)
 
+    def renew_words(self, documents: int) -> bool:
+        with self.read() as tx:
+            if tx.full_text.backfilled is None:
+                return False
+        with self.write() as tx:
+            return tx.documents.index_older(documents)
+
     def reclaim(self) -> bool:
         """Return False, because autovacuum frees the space."""
         return False

@@ -1,17 +1,12 @@
 """The synced folders, in SQL."""
 
-from collections.abc import Mapping
-
-from kb.store.row_mapping import Execute, field_values, map_folder, mapped, raw
+from kb.store.row_mapping import field_values, map_folder, mapped, raw
 from kb.store.rows import SyncedFolder
+from kb.store.sql.sql_part import SqlPart
 
 
-class Folders:
+class Folders(SqlPart):
     """See `kb.store.protocol.Folders`."""
-
-    def __init__(self, execute: Execute, sql: Mapping[str, str]) -> None:
-        self._execute = execute
-        self._sql = sql
 
     def all(self) -> list[SyncedFolder]:
         return mapped(map_folder, self._execute(self._sql["select_folders"]))
@@ -19,8 +14,8 @@ class Folders:
     def put(self, folder: SyncedFolder) -> None:
         self._execute(self._sql["put_folder"], field_values(folder) | {"at": raw(folder.at)})
 
-    def set_watch(self, prefix: str, watch: str | None) -> None:
-        self._execute(self._sql["set_watch"], {"prefix": prefix, "watch": watch})
+    def set_watch(self, prefix: str, watch: str | None, *, is_kept: bool = False) -> None:
+        self._execute(self._sql["set_watch"], {"prefix": prefix, "watch": watch, "is_kept": int(is_kept)})
 
     def remove(self, prefix: str) -> None:
         self._execute(self._sql["delete_folder"], {"prefix": prefix})

@@ -2,19 +2,20 @@
 
 -- name: select_folders
 -- Select the synced folders.
-SELECT prefix, machine, host, path, mounts, at, watch FROM folders ORDER BY prefix
+SELECT prefix, machine, host, path, mounts, at, watch, is_kept FROM folders ORDER BY prefix
 
 -- name: put_folder
--- Insert or update a synced folder. Another machine does not watch it yet.
+-- Insert or update a synced folder. Another machine does not watch it yet, and kb writes to no place that it does not know.
 INSERT INTO folders (prefix, machine, host, path, mounts, at)
 VALUES (:prefix, :machine, :host, :path, :mounts, CAST(:at AS $timestamp))
 ON CONFLICT (prefix) DO UPDATE SET
-  watch = CASE WHEN folders.machine = :machine THEN folders.watch END,
+  watch = CASE WHEN folders.machine = :machine AND (folders.is_kept = 0 OR folders.path = :path) THEN folders.watch END,
+  is_kept = CASE WHEN folders.machine = :machine AND folders.path = :path THEN folders.is_kept ELSE 0 END,
   machine = :machine, host = :host, path = :path, mounts = :mounts, at = CAST(:at AS $timestamp)
 
 -- name: set_watch
 -- Record how a synced folder is watched.
-UPDATE folders SET watch = :watch WHERE prefix = :prefix
+UPDATE folders SET watch = :watch, is_kept = :is_kept WHERE prefix = :prefix
 
 -- name: delete_folder
 -- Delete a synced folder.

@@ -4,8 +4,8 @@
 -- Select chunks with the fields of their documents that a search result shows.
 SELECT
   chunks.id AS chunk_id, chunk_index AS "index", documents.id AS document_id, title, source_path, doc_type, text, line_start,
-  line_end, char_start, char_end, sections.heading, page, $tags AS tags, created_at, updated_at, date, source, language,
-  changed_by, changed_with
+  line_end, char_start, char_end, sections.heading, page, $tags AS tags, created_at, updated_at, date, language,
+  changed_by, changed_with, $optional_fields
 FROM chunks JOIN documents ON documents.id = chunks.document_id
 LEFT JOIN sections ON sections.id = section_id AND sections.document_id = chunks.document_id
 WHERE chunks.id $in_ids

@@ -11,6 +11,7 @@ from kb.store.sql.audit import Audit
 from kb.store.sql.dismissals import Dismissals
 from kb.store.sql.documents import Documents
 from kb.store.sql.folders import Folders
+from kb.store.sql.grants import Grants
 from kb.store.sql.history import History
 from kb.store.sql.jobs import Jobs
 from kb.store.sql.note_files import NoteFiles
@@ -43,8 +44,11 @@ class Transaction(ABC):
         self.audit = Audit(execute, statements("audit"), retention)
         self.operations = Operations(execute, statements("operations"))
         self.folders = Folders(execute, statements("folders"))
+        self.grants = Grants(execute, statements("grants"))
         self.dismissals = Dismissals(execute, statements("dismissals"))
-        self.note_files = NoteFiles(execute, statements("note_files"))
+
+    def note_files(self, folder: str) -> NoteFiles:
+        return NoteFiles(self._execute, self._statements("note_files"), folder)
 
     def counts(self, of: Caller | None = None) -> Counts:
         sql = self._statements("documents")

@@ -107,6 +107,8 @@ class Snapshot:
                         backup.step(PAGES)
                         checkpoint()
                 left_out = drop_foreign(copy)
+                copy.pragma("secure_delete", "ON")
+                copy.execute("DELETE FROM grants")  # a restored backup lets nobody in again
                 new_mark(copy)
                 make_missing(copy, left_out)
         except apsw.Error as error:

@@ -11,6 +11,7 @@ from kb.api.errors import StoreError
 from kb.api.store_kinds import SETTING
 from kb.filesystem import is_exposed, make_folder, refuse_closed
 from kb.settings import Settings
+from kb.store.backfill import DOCUMENTS
 from kb.store.engine_lock import database_lock, sole_user
 from kb.store.rows import Retention, VectorSpace
 from kb.store.sqlite.connection import connect, write_transaction
@@ -85,7 +86,7 @@ def moment(path: Path) -> Iterator[SqliteTransaction]:
                 raise StoreError("An older kb made this database. Start the engine once: it migrates the database.")
             while is_due(connection.execute):
                 with write_transaction(connection):
-                    write_changes(connection, next_changes(connection.execute))
+                    write_changes(connection, next_changes(connection.execute, DOCUMENTS))
             # The limit 0 keeps only ids in memory, no vectors.
             yield SqliteTransaction(connection, Vectors(connection, read_space(connection), 0), Retention())
     except apsw.Error as error:

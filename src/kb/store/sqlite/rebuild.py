@@ -1,28 +1,23 @@
-"""Rebuild a database: kb computes the full text and the vectors from the texts."""
+"""Rebuild a database file: its words from the texts, and its vectors as far as they are sound."""
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
 import apsw
-import numpy as np
-from numpy.typing import NDArray
 
 from kb.api.errors import StoreError
 from kb.filesystem import give_to_owner, sync
 from kb.store.row_mapping import Execute
-from kb.store.rows import VectorSpace
 from kb.store.sqlite.connection import connect
 from kb.store.sqlite.integrity_rules import add_functions
 from kb.store.sqlite.migrate import prepare_schema
 from kb.store.sqlite.schema import VectorSchema
-from kb.store.sqlite.vector_space import bind_space, change_space, recount_precisions
+from kb.store.sqlite.vector_space import declared_dimensions
 from kb.store.sqlite.verify import is_unit
-
-# From headers and texts of chunks to their vectors.
-Embed = Callable[[Sequence[tuple[str, str]]], NDArray[np.float32]]
 
 SLICE = 64
 # The number of SQLite's instructions between two checks for an interruption.
@@ -39,17 +34,15 @@ DERIVED = "SELECT sql FROM old.sqlite_schema WHERE name IN ('chunks_fts', 'chunk
 OTHERS = "SELECT sql FROM old.sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL ORDER BY type = 'trigger', rowid"
 
 
-def rebuild(
-    path: Path, space: VectorSpace, embed: Embed, on_chunks: Callable[[int, int], None], *, recompute_all: bool
-) -> None:
+def rebuild(path: Path, on_chunks: Callable[[int, int], None]) -> Counter[int]:
     """Write a new database next to the old one, and replace the old one when the new one is complete and on the disk.
 
     Args:
         path: the database; no other program may use it.
-        space: the model and settings of its vectors.
-        embed: computes vectors.
-        on_chunks: receives the number of chunks that have their vector, and the number of all chunks.
-        recompute_all: whether to compute every vector, not only the damaged and missing ones.
+        on_chunks: receives the number of chunks whose vectors are copied, and the number of all chunks.
+
+    Returns:
+        The numbers of damaged and missing vectors by document; they are zeros now.
 
     Raises:
         StoreError: data that cannot be recomputed is damaged, or another program reads the database. The old database
@@ -64,15 +57,10 @@ def rebuild(
     _remove(target)
     try:
         with closing(connect(path)) as old:
-            prepare_schema(old, path, space.dimensions)
-            if not recompute_all:
-                bind_space(old, path, space)
+            prepare_schema(old, path, declared_dimensions(old))
         _create(target, path)
         with _opened_beside(target, path) as new, new:
-            _write(new, embed, on_chunks, recompute_all=recompute_all)
-            change_space(new, space)
-            if recompute_all:
-                recount_precisions(new, space.precision)
+            incomplete = _write(new, on_chunks)
         sync(target)
         if path.with_name(f"{path.name}-wal").exists():  # the last connection removes the log when it closes
             raise StoreError(
@@ -84,6 +72,7 @@ def rebuild(
         raise StoreError(f"kb cannot rebuild the database {path}: {error}. Restore a backup.") from error
     finally:
         _remove(target)
+    return incomplete
 
 
 @contextmanager
@@ -110,9 +99,7 @@ def _remove(target: Path) -> None:
         target.with_name(f"{target.name}{ending}").unlink(missing_ok=True)
 
 
-def _write(
-    connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, int], None], *, recompute_all: bool
-) -> None:
+def _write(connection: apsw.Connection, on_chunks: Callable[[int, int], None]) -> Counter[int]:
     execute: Execute = connection.execute
     for table, sql in execute(COPIED).fetchall():
         execute(sql)
@@ -130,11 +117,12 @@ def _write(
         execute("INSERT INTO sqlite_sequence SELECT * FROM old.sqlite_sequence")
     for (sql,) in [*execute(DERIVED).fetchall(), *execute(OTHERS).fetchall()]:
         execute(sql)
-    _write_vectors(connection, embed, on_chunks, recompute_all=recompute_all)
+    incomplete = _write_vectors(connection, on_chunks)
     execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('secure-delete', 1)")
     execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
     version = execute("PRAGMA old.user_version").get
     execute(f"PRAGMA main.user_version = {version}")
+    return incomplete
 
 
 def _copy(execute: Execute, table: str) -> None:
@@ -143,23 +131,20 @@ def _copy(execute: Execute, table: str) -> None:
     execute(f'INSERT INTO main."{table}" ({columns}) SELECT {columns} FROM old."{table}"')
 
 
-def _write_vectors(
-    connection: apsw.Connection, embed: Embed, on_chunks: Callable[[int, int], None], *, recompute_all: bool
-) -> None:
+def _write_vectors(connection: apsw.Connection, on_chunks: Callable[[int, int], None]) -> Counter[int]:
+    """Copy the sound vectors, and write zeros for the others; return the numbers of these by document."""
     execute: Execute = connection.execute
-    table = VectorSchema.of(connection)
-    total, done = execute("SELECT count(*) FROM main.chunks").get, 0
-    rows = execute("SELECT id, text, header FROM main.source_texts ORDER BY id")
-    while part := list(islice(rows, SLICE)):
-        vectors = {} if recompute_all else dict(_sound_vectors(execute, table, [row[0] for row in part]))
-        missing = [row for row in part if row[0] not in vectors]
-        if missing:
-            made = embed([(header, text) for _, text, header in missing])
-            vectors |= {row[0]: vector.tobytes() for row, vector in zip(missing, made, strict=True)}
-        for row in part:
-            execute(table.sql("insert"), (row[0], vectors[row[0]]))
-        done += len(part)
+    table, empty = VectorSchema.of(connection), bytes(4 * declared_dimensions(connection))
+    total, done, incomplete = execute("SELECT count(*) FROM main.chunks").get, 0, Counter[int]()
+    rows = execute("SELECT id, document_id FROM main.chunks ORDER BY id")
+    while part := dict(islice(rows, SLICE)):
+        vectors = dict(_sound_vectors(execute, table, list(part)))
+        for chunk_id in part:
+            execute(table.sql("insert"), (chunk_id, vectors.get(chunk_id, empty)))
+        incomplete.update(document_id for chunk_id, document_id in part.items() if chunk_id not in vectors)
+        done += len(vectors)
         on_chunks(done, total)
+    return incomplete
 
 
 def _sound_vectors(execute: Execute, table: VectorSchema, ids: Sequence[int]) -> Iterator[tuple[int, bytes]]:

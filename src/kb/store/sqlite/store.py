@@ -258,22 +258,16 @@ class SqliteStore:
                 self._empty_log()
             return more
 
-    def reanalyse(self) -> bool:
-        """Index again some documents that an older kb indexed; return whether there may be more."""
+    def renew_words(self, documents: int) -> bool:
         with self.read() as tx:
             execute: Execute = tx.connection.execute
-            changes = upgrade_reindex.next_changes(execute) if upgrade_reindex.is_due(execute) else None
+            changes = upgrade_reindex.next_changes(execute, documents) if upgrade_reindex.is_due(execute) else None
             if not changes and not execute(statements("names")["has_unnamed"]).get:
                 return False
         with self.write() as tx:
             if changes:
                 tx.reanalysed = upgrade_reindex.write_changes(self._writer, changes)
         return True
-
-    def reanalysed(self) -> tuple[int, int]:
-        """Return the number of documents that are up to date in the index, and the number of all documents."""
-        with self.read() as tx:
-            return upgrade_reindex.progress(tx.connection.execute)
 
     def check(self) -> None:
         if self._is_replaced:

@@ -18,9 +18,6 @@ from kb.store.sqlite.statements import statements
 # and the number of compared chunks after which further documents wait for the next step.
 CHUNKS, LOOKED_AT = 500, 5000
 
-# The maximum number of documents per step.
-DOCUMENTS = 50
-
 # The id of a section or a chunk, its text, and the two texts for the index.
 Change = tuple[int, str, str | None, str | None]
 
@@ -54,23 +51,17 @@ def is_due(execute: Execute) -> bool:
     return bool(execute(statements("reanalysis")["is_due"]).get)
 
 
-def progress(execute: Execute) -> tuple[int, int]:
-    """Return the number of documents that are done, and the number of all documents."""
-    [(done, total)] = execute(statements("reanalysis")["count_done"])
-    return done, total
-
-
-def next_changes(execute: Execute) -> Changes:
-    """Return the changes to the index for the next documents."""
+def next_changes(execute: Execute, limit: int) -> Changes:
+    """Return the changes to the index for the next documents, at most `limit`."""
     changes = Changes()
-    documents = execute(statements("reanalysis")["select_next"], (DOCUMENTS,)).fetchall()
+    documents = execute(statements("reanalysis")["select_next"], (limit,)).fetchall()
     for document_id, content_hash, language in documents:
         is_whole = _compare(execute, document_id, content_hash, language, changes)
         if is_whole:
             changes.done = document_id
         if not is_whole or changes.is_enough:
             break
-    changes.is_last = len(documents) < DOCUMENTS and changes.done == max((id_ for id_, *_ in documents), default=0)
+    changes.is_last = len(documents) < limit and changes.done == max((id_ for id_, *_ in documents), default=0)
     return changes
 
 

@@ -1,4 +1,4 @@
-"""Background work for the words in memory: index again after an upgrade, preload common words, check for errors."""
+"""Background work for the words in memory: preload common words, check for errors."""
 
 import logging
 from collections import Counter
@@ -24,12 +24,6 @@ logger = logging.getLogger(__name__)
 
 # The number of chunks that are read to find the common words.
 SAMPLE = 1000
-
-# The interval of log messages about the progress of indexing again.
-TOLD_SECONDS = 5.0
-
-# The maximum pause between two steps of indexing again, in seconds; a pause is otherwise as long as the step before it.
-MOST_PAUSE = 0.2
 
 CHECK_SECONDS = 60.0
 # The length of the result list that is compared with SQLite's list.
@@ -57,21 +51,6 @@ class Upkeep(BackgroundThread):
     @cached_property
     def _numbers(self) -> np.random.Generator:
         return np.random.default_rng()  # NumPy imports its random module on first use
-
-    def reanalyse(self) -> None:
-        """Index the documents of an older kb again, with pauses for searches and writers."""
-        told = begun = perf_counter()
-        is_changed = False
-        while not self._stopping.is_set() and self._store.reanalyse():
-            is_changed = True
-            now = perf_counter()
-            if now - told > TOLD_SECONDS:
-                logger.info("indexing documents from an older kb again: %s of %s", *self._store.reanalysed())
-                told = now
-            self._stopping.wait(min(now - begun, MOST_PAUSE))
-            begun = perf_counter()
-        if is_changed and not self._stopping.is_set():
-            logger.info("indexed all documents from an older kb again")
 
     def learn_terms(self) -> None:
         """Read the list of all tokens, unless it is in memory."""
@@ -106,26 +85,21 @@ class Upkeep(BackgroundThread):
     def _run(self) -> None:
         if self._stopping.wait(self._delay):
             return
-        is_reanalysed = self._try(self.reanalyse)
         self._try(self.learn_terms)
         self._try(self.warm)
         while not self._stopping.wait(self._seconds):
-            if not is_reanalysed and (is_reanalysed := self._try(self.reanalyse)):
-                self._try(self.learn_terms)
+            self._try(self.learn_terms)  # again after words were indexed again
             self._try(self.check)
 
-    def _try(self, act: Callable[[], None]) -> bool:
-        """Run `act`, log its errors, and return whether it succeeded."""
+    def _try(self, act: Callable[[], None]) -> None:
+        """Run `act`, and log its errors."""
         try:
             act()
         except (KbError, apsw.BusyError) as error:
             logger.warning("could not maintain the keyword index; retrying in %.0f s: %s", self._seconds, error)
-            return False
         except (apsw.Error, MemoryError, ValueError, IndexError):
             self._store.words.faults += 1
             logger.exception("could not maintain the keyword index in memory")
-            return False
-        return True
 
     def _common(self) -> list[str]:
         """Return the words in more than one chunk of a sample, the most common first."""

@@ -32,7 +32,8 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
         if not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
             if declared_dimensions(connection) != space.dimensions:
                 declare_vectors(connection, space.dimensions)
-            change_space(connection, space)
+            record_space(connection, space)
+            recount_precisions(connection, space.precision)
         elif not connection.execute("SELECT EXISTS (SELECT 1 FROM vector_space)").get:
             record_space(connection, DEFAULT_SPACE)
     recorded = read_space(connection)
@@ -41,16 +42,6 @@ def bind_space(connection: apsw.Connection, path: Path, space: VectorSpace) -> N
     if recorded.folder != space.folder:
         with write_transaction(connection):
             record_space(connection, replace(space, precision=recorded.precision))
-
-
-def change_space(connection: apsw.Connection, space: VectorSpace) -> None:
-    """Record the new space of all vectors, and count their precisions again if it differs."""
-    is_other = (
-        not connection.execute("SELECT EXISTS (SELECT 1 FROM vector_space)").get or read_space(connection) != space
-    )
-    record_space(connection, space)
-    if is_other or not connection.execute("SELECT EXISTS (SELECT 1 FROM chunks)").get:
-        recount_precisions(connection, space.precision)
 
 
 def recount_precisions(connection: apsw.Connection, precision: str) -> None:

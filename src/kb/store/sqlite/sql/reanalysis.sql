@@ -4,11 +4,6 @@
 -- Whether some documents are left.
 SELECT EXISTS (SELECT 1 FROM reanalysis)
 
--- name: count_done
--- Count the documents that are done, and all documents.
-SELECT count(*) FILTER (WHERE id <= COALESCE((SELECT document_id FROM reanalysis), 9223372036854775807)), count(*)
-FROM documents
-
 -- name: select_next
 -- Select the next documents, with their languages.
 SELECT id, content_hash, language FROM documents WHERE id > (SELECT document_id FROM reanalysis) ORDER BY id LIMIT ?

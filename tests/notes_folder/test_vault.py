@@ -1,0 +1,277 @@
+"""A vault that kb had only read, and now also writes to: its files, notes and other documents stay the same."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from hashlib import sha256
+
+import pytest
+
+from kb.api.job_models import FileRequest
+from kb.documents.job_queue import submit_file
+from kb.notes_folder import attachments, incoming, outgoing
+from tests.support.eventually import eventually
+from tests.support.notes_folder import KeptVault
+from tests.support.workers import working
+
+
+@pytest.fixture
+def new_vault(make_store, embedder, tmp_path, monkeypatch):
+    """`new_vault()` is a vault of a folder that may have files already."""
+    monkeypatch.setattr(incoming, "DELETE_SECONDS", 0.0)
+    monkeypatch.setattr(attachments, "DELETE_SECONDS", 0.0)
+    monkeypatch.setattr(attachments, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(outgoing, "QUIET_SECONDS", 0.0)
+    (tmp_path / "data" / "staging").mkdir(parents=True)
+    (tmp_path / "vault").mkdir()
+    with make_store() as store:
+
+        def make(**rules):
+            return KeptVault(store, embedder, tmp_path / "vault", tmp_path / "data", **rules)
+
+        yield make
+
+
+@pytest.fixture
+def vault(new_vault):
+    return new_vault()
+
+
+def test_edits_on_both_sides_reach_the_other_one_and_no_file_that_nobody_changed_is_written(vault):
+    vault.write("Garden.md", "Plant beans.\n")
+    vault.write("deep/Kiln.md", "# The kiln\n\nFire it.\n")
+    before = vault.files()
+    vault.settle()
+    assert vault.files() == before
+    garden = vault.at("Garden.md")
+    assert (garden.doc_type, garden.title, vault.at("deep/Kiln.md").title) == ("note", "Garden", "The kiln")
+    vault.edit(garden.id, "Plant peas.\n")
+    vault.settle()
+    assert vault.files() == before | {"Garden.md": b"Plant peas.\n"}
+    vault.write("Garden.md", "Plant peas and leeks.\n")
+    vault.settle()
+    assert vault.text(garden.id) == "Plant peas and leeks.\n"
+    assert vault.history(garden.id)[0].author.by == "file"
+
+
+def test_a_new_note_goes_where_its_path_says_and_other_notes_stay_out_of_the_vault(vault):
+    vault.settle()
+    vault.add("From an agent.", "vault/ideas/one")
+    vault.add("Without a path.")
+    vault.add("Elsewhere.", "other/two.md")
+    vault.settle()
+    assert vault.files() == {"ideas/one.md": b"From an agent."}
+
+
+def test_notes_without_a_path_get_one_in_the_folder_for_new_notes(new_vault):
+    vault = new_vault(new_notes="Inbox")
+    vault.settle()
+    one, twin = vault.add("Call Ada\n\nabout the lease"), vault.add("Call Ada\n\nabout the boat")
+    vault.settle()
+    vault.settle()
+    assert sorted(vault.files()) == ["Inbox/Call Ada 2.md", "Inbox/Call Ada.md"]
+    assert {vault.note(one).source_path, vault.note(twin).source_path} == {
+        "vault/Inbox/Call Ada.md",
+        "vault/Inbox/Call Ada 2.md",
+    }
+
+
+def test_a_title_follows_the_name_of_the_file_and_only_another_title_is_written(vault):
+    file = vault.write("Garden.md", "Plant beans.\n")
+    vault.settle()
+    garden = vault.at("Garden.md").id
+    file.rename(vault.root / "Orchard.md")
+    vault.settle()
+    assert (vault.note(garden).title, vault.note(garden).source_path) == ("Orchard", "vault/Orchard.md")
+    assert vault.files() == {"Orchard.md": b"Plant beans.\n"}
+    vault.edit(garden, title="Fruit")
+    vault.settle()
+    assert vault.files() == {"Orchard.md": b"---\ntitle: Fruit\n---\nPlant beans.\n"}
+    vault.move(garden, "vault/fruit/Plums.md")
+    vault.settle()
+    assert list(vault.files()) == ["fruit/Plums.md"]
+
+
+def test_tags_in_a_text_count_whoever_writes_them_and_no_file_says_them_twice(vault):
+    vault.write("a.md", "Beans #green\n")
+    vault.settle()
+    by_agent, by_hand = vault.add("Peas #green #climbing", "vault/b.md"), vault.at("a.md").id
+    vault.settle()
+    assert sorted(vault.note(by_agent).tags) == ["climbing", "green"]
+    vault.edit(by_hand, "Beans #tall\n")
+    vault.edit(by_agent, tags_remove=["green"])
+    vault.settle()
+    assert (vault.note(by_hand).tags, vault.note(by_agent).tags) == (("tall",), ("climbing",))
+    assert vault.files() == {"a.md": b"Beans #tall\n", "b.md": b"Peas #green #climbing"}
+
+
+def test_edits_of_both_sides_are_merged_and_in_a_conflict_both_texts_stay(vault):
+    vault.write("a.md", "one\ntwo\nthree\nfour\n")
+    vault.settle()
+    note = vault.at("a.md").id
+    vault.edit(note, "one\ntwo\nthree\nfour by kb\n")
+    vault.write("a.md", "one by hand\ntwo\nthree\nfour\n")
+    vault.settle()
+    assert vault.text(note) == "one by hand\ntwo\nthree\nfour by kb\n" == vault.files()["a.md"].decode()
+    vault.edit(note, "by kb\n")
+    vault.write("a.md", "by hand\n")
+    vault.settle()
+    [conflict] = [path for path in vault.files() if "conflict" in path]
+    assert {vault.files()["a.md"], vault.files()[conflict]} == {b"by kb\n", b"by hand\n"}
+
+
+def test_deleted_notes_and_files_go_to_the_bin_and_come_back(vault):
+    for name in "abcdefgh":
+        vault.write(f"{name}.md", f"The text of {name}.\n")
+    vault.settle()
+    one, other = vault.at("a.md").id, vault.at("b.md").id
+    vault.delete(one)
+    (vault.root / "b.md").unlink()
+    vault.settle()
+    assert sorted(vault.files()) == ["c.md", "d.md", "e.md", "f.md", "g.md", "h.md"]
+    assert vault.binned() == {one, other}
+    vault.restore(one)
+    vault.write("b.md", "The text of b.\n")
+    vault.settle()
+    assert (vault.at("a.md").id, vault.at("b.md").id, len(vault.files())) == (one, other, 8)
+    for name in "cdefgh":
+        (vault.root / f"{name}.md").unlink()
+    [reason] = vault.settle().withheld
+    assert "6 of 8 documents" in reason
+    assert "kb notes delete vault" in reason
+    vault.folder.act("restore")
+    vault.settle()
+    assert len(vault.files()) == 8
+
+
+def test_what_ignore_files_name_is_neither_read_nor_written_and_known_notes_stay(new_vault):
+    vault = new_vault(exclude=("drafts/",))
+    vault.write(".kbignore", "private/\n*.log\n")
+    vault.write("private/diary.md", "secret")
+    vault.write("drafts/x.md", "not yet")
+    vault.write("node_modules/p/README.md", "a package")
+    vault.write("deep/.gitignore", "out.md\n")
+    vault.write("deep/out.md", "generated")
+    vault.write("deep/in.md", "in")
+    vault.settle()
+    assert list(vault.notes().values()) == ["in"]
+    known = vault.at("deep/in.md").id
+    vault.write("deep/.gitignore", "out.md\nin.md\n")
+    vault.add("By an agent.", "vault/private/new.md")
+    vault.settle()
+    vault.write("private/new.md", "By an agent, and a person.")
+    vault.settle()
+    assert vault.note(known) is not None
+    assert sorted(vault.notes().values()) == ["By an agent, and a person.", "in"]
+
+
+def test_synced_documents_become_notes_with_their_ids_tags_and_history_and_other_files_stay_documents(
+    new_vault, embedder, tmp_path
+):
+    texts = {"Garden.md": "Plant beans #green.\n", "plan.txt": "The plan.", "latin.md": "Caf\xe9".encode("latin-1")}
+    vault = new_vault(tags=("synced",))
+    for path, text in texts.items():
+        vault.write(path, text)
+    with working(vault.store, embedder, tmp_path / "data") as worker:
+        for path in texts:
+            with (vault.root / path).open("rb") as file:
+                request = FileRequest(source_path=f"vault/{path}", tags=["synced"])
+                submit_file(vault.store, vault.originals.blobs, file, path, request)
+        worker.wake()
+        eventually("all are read", lambda: all(map(vault.at, texts)))
+        ids = {path: vault.at(path).id for path in texts}
+        vault.settle()
+        vault.settle()
+    assert ids == {path: vault.at(path).id for path in texts}
+    assert [vault.at(path).doc_type for path in texts] == ["note", "text", "markdown"]
+    assert all("synced" in vault.at(path).tags for path in texts)
+    assert sorted(vault.at("Garden.md").tags) == ["green", "synced"]
+    assert vault.at("Garden.md").title == "Garden"
+    assert vault.files()["Garden.md"] == b"Plant beans #green.\n"
+    assert vault.files()["latin.md"] == texts["latin.md"]
+    assert len(vault.history(ids["Garden.md"])) == 2
+
+
+def test_a_file_that_somebody_adds_at_the_path_of_a_note_does_not_cost_its_file(vault, embedder, tmp_path):
+    vault.write("a.md", "The text.\n")
+    vault.settle()
+    note = vault.at("a.md").id
+    with working(vault.store, embedder, tmp_path / "data") as worker:
+        with (vault.root / "a.md").open("rb") as file:
+            submit_file(vault.store, vault.originals.blobs, file, "a.md", FileRequest(source_path="vault/a.md"))
+        worker.wake()
+        eventually("it was read", lambda: vault.at("a.md").doc_type == "markdown")
+    vault.settle()
+    vault.settle()
+    assert vault.files() == {"a.md": b"The text.\n"}
+    assert (vault.at("a.md").id, vault.at("a.md").doc_type) == (note, "note")
+
+
+def test_a_document_that_is_left_out_keeps_its_file(vault):
+    vault.write("a.md", "The text.\n")
+    vault.settle()
+    with vault.store.write() as tx:
+        tx.folders.leave_out("vault/a.md")
+    vault.delete(vault.at("a.md").id)
+    vault.settle()
+    vault.start()
+    vault.settle()
+    assert (vault.files(), vault.notes()) == ({"a.md": b"The text.\n"}, {})
+
+
+def test_a_file_of_which_kb_has_no_copy_outlives_its_document(vault, embedder, tmp_path, monkeypatch):
+    vault.write("plan.txt", "The plan.")
+    with working(vault.store, embedder, tmp_path / "data") as worker:
+        vault.settle()
+        worker.wake()
+        eventually("it is read", lambda: vault.at("plan.txt"))
+    vault.settle()
+    monkeypatch.setattr(type(vault.originals), "has", lambda *_: False)
+    vault.delete(vault.at("plan.txt").id)
+    vault.settle()
+    vault.start()
+    vault.settle()
+    assert (vault.files(), vault.at("plan.txt")) == ({"plan.txt": b"The plan."}, None)
+
+
+def test_nothing_is_read_or_written_by_the_next_start(vault, monkeypatch):
+    for name in "abc":
+        vault.write(f"{name}.md", name)
+    vault.write("plan.txt", "plan")
+    vault.settle()
+    before = sha256(repr(sorted(vault.files().items())).encode()).hexdigest()
+    from kb.notes_folder import disk
+
+    vault.start()
+    monkeypatch.setattr(disk, "read", None)
+    monkeypatch.setattr(disk, "file_digest_at", None)
+    assert vault.settle().problems == []
+    assert before == sha256(repr(sorted(vault.files().items())).encode()).hexdigest()
+
+
+def test_a_vault_on_a_missing_disk_says_so_and_loses_nothing(vault):
+    vault.write("a.md", "The text.\n")
+    vault.settle()
+    away = vault.root.rename(vault.root.with_name("away"))
+    assert "does not exist" in vault.settle().stopped
+    vault.root.mkdir()
+    assert "is not the folder that kb used before" in vault.settle().stopped
+    shutil.rmtree(vault.root)
+    away.rename(vault.root)
+    assert (vault.settle().stopped, len(vault.notes())) == (None, 1)
+
+
+def test_a_picture_that_is_added_to_a_note_in_kb_is_written_to_the_vault(vault, embedder, tmp_path):
+    vault.write("a.md", "![[attachments/plan.txt]]\n")
+    vault.settle()
+    with working(vault.store, embedder, tmp_path / "data") as worker:
+        content, request = io.BytesIO(b"The plan."), FileRequest(source_path="vault/attachments/plan.txt")
+        submit_file(vault.store, vault.originals.blobs, content, "plan.txt", request)
+        worker.wake()
+        eventually("it is read", lambda: vault.at("attachments/plan.txt"))
+        vault.settle()
+    assert vault.files()["attachments/plan.txt"] == b"The plan."
+    vault.delete(vault.at("attachments/plan.txt").id)
+    vault.settle()
+    assert list(vault.files()) == ["a.md"]
