@@ -305,6 +305,11 @@ class EngineClient:
         """GET /bin: a page of deleted documents that can be restored, most recently deleted first."""
         return await self._call("GET", "bin", params=_given(limit=limit, cursor=cursor))
 
+    async def iter_bin(self) -> AsyncIterator[JSON]:
+        async for page in self._pages("bin", None, {}):
+            for document in page["documents"]:
+                yield document
+
     async def undo(
         self,
         since: str | None = None,
