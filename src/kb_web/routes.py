@@ -89,8 +89,7 @@ def at(path: str, page: Page, *methods: str) -> Route:
 ROUTES: Final[list[BaseRoute]] = [
     at("/", search.search),
     at("/documents", documents.browse),
-    at("/overview", overview.overview),
-    at("/server", overview.server),
+    at("/d/{id:id}", documents.document),
     at("/d/{id:id}/file", documents.download),
     at("/d/{id:id}/picture", documents.show_picture),
     at("/d/{id:id}/pages/{number:id}.png", documents.page_picture),
@@ -121,6 +120,7 @@ ROUTES: Final[list[BaseRoute]] = [
     at("/duplicates", duplicates.duplicates),
     at("/duplicates/dismissed", duplicates.dismiss, "POST"),
     at("/overview", overview.overview),
+    at("/server", overview.server),
     at("/map", overview.document_map),
     at("/map.json", overview.points),
     at("/connect", overview.connect),
