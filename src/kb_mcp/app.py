@@ -235,7 +235,7 @@ def http_app(server: FastMCP, settings: GatewaySettings, door: Door, mounted: st
         mounted: the path that the app is mounted under.
     """
     streaming = server.http_app(path=ENDPOINT, stateless_http=True, json_response=False, host_origin_protection=False)
-    names = listed(settings.mcp_allowed_hosts)
+    names = settings.hosts
     app = server.http_app(
         path=ENDPOINT,
         middleware=[

@@ -103,6 +103,7 @@ ROUTES: Final[list[BaseRoute]] = [
     at("/d/{id:id}/revert", history.revert, "POST"),
     at("/many", bulk_actions.many, "POST"),
     at("/new", notes.new, "GET", "POST"),
+    at("/today", notes.today),
     at("/preview", notes.preview, "POST"),
     at("/suggest", suggestions.suggest),
     at("/attach", attachments.attach, "POST"),

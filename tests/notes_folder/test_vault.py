@@ -220,6 +220,21 @@ def test_a_document_that_is_left_out_keeps_its_file(vault):
     assert (vault.files(), vault.notes()) == ({"a.md": b"The text.\n"}, {})
 
 
+def test_a_file_of_which_kb_has_no_copy_outlives_its_document(vault, embedder, tmp_path, monkeypatch):
+    vault.write("plan.txt", "The plan.")
+    with working(vault.store, embedder, tmp_path / "data") as worker:
+        vault.settle()
+        worker.wake()
+        eventually("it is read", lambda: vault.at("plan.txt"))
+    vault.settle()
+    monkeypatch.setattr(type(vault.originals), "has", lambda *_: False)
+    vault.delete(vault.at("plan.txt").id)
+    vault.settle()
+    vault.start()
+    vault.settle()
+    assert (vault.files(), vault.at("plan.txt")) == ({"plan.txt": b"The plan."}, None)
+
+
 def test_nothing_is_read_or_written_by_the_next_start(vault, monkeypatch):
     for name in "abc":
         vault.write(f"{name}.md", name)

@@ -80,7 +80,7 @@ def patch_note(
 
 def asked_change(update: NoteUpdate) -> NoteChange:
     return NoteChange(
-        edit=Edit(update.text, update.old, update.new, update.append, update.prepend),
+        edit=Edit(update.text, update.old, update.new, update.append, update.prepend, update.date),
         title=update.title,
         tags_add=update.tags_add,
         tags_remove=update.tags_remove,

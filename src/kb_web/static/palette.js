@@ -147,7 +147,7 @@
   addEventListener("kb:shown", drawOpened);
 
   // The dialog: a combobox (WAI-ARIA) over searches, documents and commands.
-  const PAGES = { Map: "map", Tags: "tags", Duplicates: "duplicates", "Recently added": "jobs", "Failed jobs": "jobs?status=failed", "Changes and undo": "changes", Folders: "folders", Backups: "backups", Doctor: "doctor", Settings: "settings", Keys: "keys", "Connect agents": "connect", Server: "server", Help: "help/" };
+  const PAGES = { "Today’s note": "today", Map: "map", Tags: "tags", Duplicates: "duplicates", "Recently added": "jobs", "Failed jobs": "jobs?status=failed", "Changes and undo": "changes", Folders: "folders", Backups: "backups", Doctor: "doctor", Settings: "settings", Keys: "keys", "Connect agents": "connect", Server: "server", Help: "help/" };
   const MANAGED = ["backups", "doctor", "keys"];
   const button = find(".find");
   const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
