@@ -199,6 +199,7 @@ def page_routes() -> list[BaseRoute]:
         at("/folders/{watch_id}/stop", folders.stop_folder, "POST"),
         at("/notes-folder", maintenance.notes_folder, "POST"),
         at("/settings", settings.settings, "GET", "POST"),
+        at("/model", settings.model, "GET", "POST"),
         at("/settings/theme", settings.theme, "POST"),
         at("/keys", settings.keys, "GET", "POST"),
         at("/events", live_updates.events),
