@@ -133,6 +133,7 @@ ROUTES: Final[list[BaseRoute]] = [
     at("/notes-folder", maintenance.notes_folder, "POST"),
     at("/settings", settings.settings, "GET", "POST"),
     at("/settings/theme", settings.theme, "POST"),
+    at("/model", settings.model, "GET", "POST"),
     at("/keys", settings.keys, "GET", "POST"),
     at("/events", live_updates.events),
     at("/sign-in", sign_in.sign_in, "GET", "POST"),
