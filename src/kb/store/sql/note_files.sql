@@ -80,6 +80,7 @@ WHERE doc_type = 'note' AND COALESCE(note_files.version, 0) <> documents.version
   SELECT prefix FROM folders
   WHERE is_kept = 1 AND documents.source_path >= prefix
     AND documents.source_path < substr(prefix, 1, length(prefix) - 1) || '0'
+  ORDER BY prefix DESC LIMIT 1
 ), '') = :folder
 ORDER BY documents.id
 
@@ -94,6 +95,7 @@ WHERE folder = :folder AND substr(digest, 1, 5) <> 'file '
     SELECT prefix FROM folders
     WHERE is_kept = 1 AND documents.source_path >= prefix
       AND documents.source_path < substr(prefix, 1, length(prefix) - 1) || '0'
+    ORDER BY prefix DESC LIMIT 1
   ), '') = :folder
 )
 ORDER BY document_id
