@@ -19,7 +19,7 @@ from kb.index.words.query_word_groups import alternatives
 from kb.search.contained_words import ContainedWords, contained_words
 from kb.search.copied_passages import Deduplicated, deduplicate
 from kb.search.explain import TermScores, explained
-from kb.search.fusion import Candidates, Ranking, Scale, best, fuse, measure_scale, or_none
+from kb.search.fusion import Candidates, Ranking, Scale, best, fuse, measure_scale, or_none, weighed
 from kb.search.latest_first import COMPARED, latest_first
 from kb.search.literal_match import COMPARED_ALONE, coverage, signed_numbers
 from kb.search.literal_match import sought as literals
@@ -120,6 +120,9 @@ class Retriever:
         candidates = self._joined(replace(candidates, scale=scale or measure_scale(candidates)), literal)
         if missing := name_matches.keys() - set(self._index.documents_of(candidates.ids)) if name_matches else ():
             candidates = self._joined(candidates, self._first_of(missing))
+        self._contained = self._words_in(candidates.ids)
+        if scale is None and self._contained:
+            candidates = weighed(candidates, self._contained.best_share * len(self._contained.weights))
         fused = fuse(candidates)
         fused = fused.with_typed(self._typed(candidates, fused.scores))
         order = self._rightly_signed(candidates, best(candidates, fused.scores, candidates.ids.size))
@@ -142,7 +145,7 @@ class Retriever:
         self, candidates: Candidates, scores: NDArray[np.float64], order: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Return the order, but of passages that say the same of a fact the latest first."""
-        self._contained = contained = self._words_in(candidates.ids)
+        contained = self._contained
         if contained is None:
             return order
 
