@@ -337,6 +337,7 @@ def open_models(settings: Settings, instruments: Instruments) -> tuple[Embedder,
     named, in_use = open_named_model(settings, instruments.embedded)
     space = VectorSpace.of(named.spec, settings.model_dir)
     if in_use is None or in_use == space:
+        space = replace(space, folder=space.folder or (in_use.folder if in_use else None))
         return named, space, space
     try:
         model = open_model_for(in_use, settings, instruments.embedded)

@@ -5,7 +5,7 @@ import re
 import socket
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -23,6 +23,7 @@ from kb.api.tag_tree import tags_above
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
 from kb.markdown.signs import MARKDOWN
 from kb_web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
+from kb_web.folder_tree import folder_tree
 from kb_web.markdown_links import PICTURES
 from kb_web.marking import matched
 from kb_web.notices import one_operation, place_in
@@ -38,6 +39,10 @@ MOST_OUTLINED: Final = 600
 """If a document has more chunks, the outline only covers the visible ones."""
 
 PAGE: Final = 50
+MOST_MARKED, LONGEST_MARKED = 32, 100
+"""Words to mark in a picture, and their length."""
+
+ORDERS: Final = ("recent", "oldest", "date")
 COUNTED: Final = 500
 """Number of documents of a filtered list whose tags are counted."""
 
@@ -74,11 +79,13 @@ async def browse(request: Request, visit: Visit) -> Response:
     asked = documents_asked(params)
     cursor = params.get("cursor") or None
     pairs = [(name, value) for name, value in params.multi_items() if name != "cursor" and value]
+    unsorted = [pair for pair in pairs if pair[0] != "sort"]
     active = active_filters(pairs)
-    page, status, tags = await asyncio.gather(
+    page, status, tags, tree = await asyncio.gather(
         visit.engine.documents(**asked, limit=PAGE, cursor=cursor, total="true"),
         visit.engine.status(),
         tags_within(visit, asked) if active else all_tags(visit),
+        folder_tree(visit, asked["source_prefix"] or ""),
     )
     return render(
         request,
@@ -91,6 +98,8 @@ async def browse(request: Request, visit: Visit) -> Response:
         active=active,
         asked=asked,
         status=status,
+        tree=tree,
+        orders={name: urlencode([*unsorted, ("sort", name)]) for name in ORDERS},
         tags=[
             row | {"query": urlencode([*pairs, ("tag", row["tag"])])} for row in tags if row["tag"] not in asked["tag"]
         ],
@@ -134,7 +143,7 @@ def documents_asked(params: QueryParams) -> dict[str, Any]:
         "lang": language_asked(params) or None,
         "source_prefix": params.get("path") or None,
         "name": params.get("name") or None,
-        "sort": "oldest" if params.get("sort") == "oldest" else "recent",
+        "sort": sort if (sort := params.get("sort")) in ORDERS else "recent",
     }
 
 
@@ -183,7 +192,7 @@ async def document(request: Request, visit: Visit) -> Response:
         linked_from_count=links["linked_from_count"],
         parts=await parts(visit, shown),
         whole=await whole(visit, shown),
-        page=await picture(visit, shown, hit, number_in(request.query_params.get("page"))),
+        page=await picture(visit, shown, hit, number_in(request.query_params.get("page")), words),
         is_about="about" in request.query_params,
         is_note=shown["doc_type"] == "note",
         is_picture=media_type_of(shown) is not None,
@@ -304,11 +313,14 @@ async def whole(visit: Visit, shown: Row) -> Row | None:
 async def page_picture(request: Request, visit: Visit) -> Response:
     """Return a picture of a PDF page with a passage marked."""
     chunk = number_in(request.query_params.get("chunk"))
-    content = await visit.engine.page_picture(request.path_params["id"], request.path_params["number"], chunk)
+    words = [word for word in request.query_params.getlist("word") if 0 < len(word) <= LONGEST_MARKED][:MOST_MARKED]
+    content = await visit.engine.page_picture(request.path_params["id"], request.path_params["number"], chunk, words)
     return Response(content, headers=PAGE_HEADERS, media_type="image/png")
 
 
-async def picture(visit: Visit, shown: Row, hit: int | None, chunk_number: int | None) -> Row | None:
+async def picture(
+    visit: Visit, shown: Row, hit: int | None, chunk_number: int | None, words: Iterable[str]
+) -> Row | None:
     """Return the PDF page to show as a picture, and whether another one follows."""
     pages = [chunk["place"]["page"] for chunk in shown["chunks"] if chunk["place"]["page"]]
     if shown["doc_type"] != "pdf" or not pages:
@@ -318,7 +330,10 @@ async def picture(visit: Visit, shown: Row, hit: int | None, chunk_number: int |
     if number >= last:  # later pages may have no text
         last = await page_count(visit, shown["id"], last)
     number = min(number, last)
-    return {"number": number, "chunk": hit if number == at_hit else None, "has_next": number < last}
+    marked = (
+        [("chunk", hit), *(("word", word) for word in sorted(words))] if number == at_hit and hit is not None else []
+    )
+    return {"number": number, "marked": urlencode(marked), "has_next": number < last}
 
 
 async def page_count(visit: Visit, document_id: int, known: int) -> int:

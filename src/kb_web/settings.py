@@ -4,6 +4,7 @@ import asyncio
 import math
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.errors import Forbidden, Invalid, KbError, SettingError
+from kb.api.errors import Forbidden, Invalid, KbError, NotReembedding, SettingError
 from kb.api.store_kinds import SETTING, store_kind
 from kb.asgi.hosts import outer_path
 from kb_web.document_html import Row
@@ -106,6 +107,17 @@ def number(name: str, text: str, kind: type) -> object:
     return value
 
 
+async def model(request: Request, visit: Visit) -> Response:
+    """Show the embedding models and the progress of a change; a form uses another model, or goes back or ends that."""
+    if request.method == "POST":
+        form = await visit.form(request)
+        with suppress(NotReembedding):  # the page shows the state
+            await visit.engine.reembed(str(form.get("action", "")), str(form.get("model", "")) or None)
+        return redirect(visit, "model")
+    state = await visit.engine.reembedding()
+    return render(request, "model.html", state=state, models=await visit.engine.models())
+
+
 async def theme(request: Request, visit: Visit) -> Response:
     form = await visit.open_form(request)
     chosen = str(form.get("theme", ""))
@@ -119,7 +131,7 @@ async def theme(request: Request, visit: Visit) -> Response:
 
 
 async def keys(request: Request, visit: Visit) -> Response:
-    """List the keys with rights, and when each was last used; forms make, rotate and revoke keys."""
+    """List the keys and the programs that use them; forms make, rotate and revoke keys, and disconnect programs."""
     if request.method != "POST":
         return await show_keys(request, visit)
     form = await visit.form(request)
@@ -130,12 +142,11 @@ async def keys(request: Request, visit: Visit) -> Response:
         return await show_keys(request, visit, error.status, wrong=error.detail, sent=dict(form))
     if made:
         return await show_keys(request, visit, made=made)
-    visit.leave_notice(Notice(f"Revoked the key “{name}”. kb refuses it from now on."))
     return redirect(visit, "keys")
 
 
 async def act_on_key(visit: Visit, act: str, name: str, form: FormData) -> Row | None:
-    """Make, rotate or revoke a key; return the new one.
+    """Make, rotate or revoke a key, or disconnect a program; return the new key.
 
     Raises:
         Invalid: the action does not exist.
@@ -155,8 +166,13 @@ async def act_on_key(visit: Visit, act: str, name: str, form: FormData) -> Row |
         return made
     if act == "revoke":
         await visit.engine.revoke_key(name)
+        visit.leave_notice(Notice(f"Revoked the key “{name}”. kb refuses it from now on."))
         return None
-    raise Invalid("act: must be first, make, rotate or revoke.")
+    if act == "end":
+        grant = await visit.engine.end_grant(name)
+        visit.leave_notice(Notice(f"Disconnected “{grant['client_name']}”. kb refuses it from now on."))
+        return None
+    raise Invalid("act: must be first, make, rotate, revoke or end.")
 
 
 async def show_keys(
@@ -168,12 +184,13 @@ async def show_keys(
     sent: Row | None = None,
 ) -> Response:
     """Show the keys with rights, and a key that was just made."""
-    reply, state = await asyncio.gather(visit.engine.keys(), visit.engine.settings())
+    reply, programs, state = await asyncio.gather(visit.engine.keys(), visit.engine.grants(), visit.engine.settings())
     return render(
         request,
         "keys.html",
         status,
         keys=reply["keys"],
+        grants=programs["grants"],
         is_keyed=state["keyed"],
         is_reachable=state["reachable"],
         is_shared=_is_shared(state["settings"]),

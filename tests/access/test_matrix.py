@@ -43,6 +43,7 @@ NEEDED = {
             "POST keys/{name}/rotate",
             "DELETE keys/{name}",
             "GET audit",
+            "GET models",
             "GET reembed",
             "POST reembed",
             "GET maintenance",

@@ -33,6 +33,7 @@ documents  GET     /documents/{document_id}/links
 documents  POST    /links
 documents  GET     /documents/{document_id}/file
 tags       PATCH   /documents/{document_id}/tags
+documents  GET     /paths
 tags       GET     /tags
 tags       POST    /tags/rename
 tags       POST    /tags/delete
@@ -60,6 +61,7 @@ folders    POST    /folders/watches/{watch_id}/report
 folders    POST    /folders/seen
 reembed    GET     /reembed
 reembed    POST    /reembed
+reembed    GET     /models
 maintenance GET    /maintenance
 maintenance POST   /maintenance
 maintenance POST   /notes-folder

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kb.embed.protocol import Likeness
 from kb.formats.readers.markdown import read
 from kb.index.vectors.scores import ScoredChunks
 from kb.index.words.apostrophes import apart, is_contraction
@@ -107,7 +108,7 @@ def led(fts, vec, matched):
     """The best of some candidates with these scores, and of others that differ a little; and the share of the meaning."""
     others = np.linspace(0, 1, 60)
     found = candidates([*fts, *(3 * others)], [*vec, *(0.2 + 0.1 * others[::-1])])
-    found = weighed(replace(found, scale=measure_scale(found)), matched)
+    found = weighed(replace(found, scale=measure_scale(found)), matched, Likeness())
     return found.ids[best(found, fuse(found).scores, 1)].tolist(), found.scale.meaning
 
 
@@ -125,7 +126,7 @@ def test_words_weigh_more_the_more_of_them_one_passage_has():
 def test_few_candidates_say_nothing_of_the_better_leg():
     few = candidates([6, 5, 1], [0.2, 0.9, 0.1])
     few = replace(few, scale=measure_scale(few))
-    assert weighed(few, 1) is few
+    assert weighed(few, 1, Likeness()) is few
 
 
 def test_nothing_found_is_an_empty_list():

@@ -23,6 +23,16 @@ SHORT: Final = 16
 """A key of fewer characters can be guessed."""
 
 
+class AccessChanges:
+    """Counts the changes of keys and grants in this process, after which a gateway must ask its engine again."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+access_changes: Final = AccessChanges()
+
+
 class KeyCheck:
     """Secrets, kept as SHA-256 digests; their equal lengths make the comparison's time independent of the input."""
 
@@ -54,6 +64,10 @@ class SecretFile:
             self._read()
         except (OSError, ValueError) as error:
             raise SettingError(f"{variable}: {error}") from None
+
+    def identify(self, token: str) -> str | None:
+        """Return the name of the key that `token` is."""
+        return self.of_digest(sha256(token.encode(errors="replace")).digest())
 
     def of_digest(self, digest: bytes) -> str | None:
         """Return the name of the key with this SHA-256. While the file is unreadable, the keys read earlier apply."""
@@ -109,7 +123,7 @@ class FirstKey:
 
     async def __call__(self, token: str) -> Caller | None:
         """Return the caller for this key; None if it is wrong, or the file contains no key."""
-        name = self.of_digest(sha256(token.encode(errors="replace")).digest())
+        name = file.identify(token) if (file := self._opened()) else None
         return Caller(name) if name else None
 
     def of_digest(self, digest: bytes) -> str | None:

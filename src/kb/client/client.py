@@ -225,10 +225,12 @@ class EngineClient:
         """GET /documents/{id}/pages: the number of pages of a PDF."""
         return await self._call("GET", f"documents/{document_id}/pages")
 
-    async def page_picture(self, document_id: int, number: int, chunk: int | None = None) -> bytes:
-        """GET /documents/{id}/pages/{number}.png: a page of a PDF, with the chunk of this index marked."""
+    async def page_picture(
+        self, document_id: int, number: int, chunk: int | None = None, words: Sequence[str] = ()
+    ) -> bytes:
+        """GET /documents/{id}/pages/{number}.png: a page of a PDF, with a chunk marked, or only the words in it."""
         path = f"documents/{document_id}/pages/{number}.png"
-        return (await self._request("GET", path, params=_given(chunk=chunk))).content
+        return (await self._request("GET", path, params=_given(chunk=chunk, word=list(words) or None))).content
 
     async def duplicates(
         self, *, kind: str = "same", limit: int | None = None, cursor: str | None = None, dismissed: bool | None = None
@@ -302,6 +304,11 @@ class EngineClient:
     async def bin(self, *, limit: int | None = None, cursor: str | None = None) -> JSON:
         """GET /bin: a page of deleted documents that can be restored, most recently deleted first."""
         return await self._call("GET", "bin", params=_given(limit=limit, cursor=cursor))
+
+    async def iter_bin(self) -> AsyncIterator[JSON]:
+        async for page in self._pages("bin", None, {}):
+            for document in page["documents"]:
+                yield document
 
     async def undo(
         self,
@@ -452,6 +459,10 @@ class EngineClient:
             "POST", "tags/delete", params=_given(why=why), json={"name": tag}, repeatable=False, timeout=LONG_SECONDS
         )
 
+    async def paths(self, prefix: str = "") -> JSON:
+        """GET /paths: the folders right below a beginning of paths."""
+        return await self._call("GET", "paths", params={"prefix": prefix})
+
     async def tags(self) -> JSON:
         return await self._call("GET", "tags")
 
@@ -459,9 +470,14 @@ class EngineClient:
         """GET /reembed: the model of the vectors, and the progress of new ones."""
         return await self._call("GET", "reembed")
 
-    async def reembed(self, action: str) -> JSON:
-        """POST /reembed: `start`, `stop`, `resume`, `rollback` or `finish`."""
-        return await self._call("POST", "reembed", json={"action": action}, timeout=LONG_SECONDS)
+    async def reembed(self, action: str, model: str | None = None) -> JSON:
+        """POST /reembed: `start`, also with another model, `stop`, `resume`, `rollback` or `finish`."""
+        body = {"action": action} | ({"model": model} if model else {})
+        return await self._call("POST", "reembed", json=body, timeout=LONG_SECONDS)
+
+    async def models(self) -> JSON:
+        """GET /models: the models that kb can use."""
+        return await self._call("GET", "models", timeout=LONG_SECONDS)
 
     async def maintenance(self) -> JSON:
         """GET /maintenance: the backups, and the past actions on the data."""

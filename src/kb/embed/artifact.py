@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,6 +57,7 @@ class ModelManifest:
         pooling: the way to combine the vectors of the tokens: `mean`, `cls`, ….
         normalize: whether the model itself scales its vectors to length 1; the graph does in any case.
         truncate_dim: the number of dimensions that the graph keeps, if not all.
+        likeness: the numbers of its `Likeness`; none if it was not measured.
     """
 
     model: str = NAME
@@ -69,6 +71,7 @@ class ModelManifest:
     pooling: str = "mean"
     normalize: bool = True
     truncate_dim: int | None = None
+    likeness: Sequence[float] = ()
 
     @property
     def digest(self) -> str:
@@ -125,6 +128,11 @@ def save_model(folder: Path, model: ModelProto, tokenizer: Path, manifest: Model
     onnx.save_model(model, folder / ONNX, save_as_external_data=True, location=DATA, size_threshold=MIN_APART)
     shutil.copymode(folder / ONNX, folder / DATA)  # otherwise only its owner could read it
     shutil.copyfile(tokenizer, folder / TOKENIZER)
+    write_manifest(folder, manifest)
+
+
+def write_manifest(folder: Path, manifest: ModelManifest) -> None:
+    """Describe the model in `folder`, and sync all of it to disk."""
     defaults = asdict(ModelManifest())
     record = {name: value for name, value in asdict(manifest).items() if name in REQUIRED or value != defaults[name]}
     (folder / MANIFEST).write_text(json.dumps(record | {"files": _hashes(folder)}, indent=2) + "\n", encoding="utf-8")

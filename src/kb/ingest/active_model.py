@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kb.api.errors import ModelChanged, ModelError
 from kb.embed.artifact import WEIGHTS, ModelFiles
 from kb.embed.models.fetch import SOURCES
+from kb.embed.models.install import installed
 from kb.embed.models.prepare import find_model
 from kb.embed.onnx.embedder import OnBatch
 from kb.embed.open import open_model
@@ -102,8 +103,14 @@ def open_model_for(space: VectorSpace, settings: Settings, on_batch: OnBatch = l
 
 
 def _candidates(space: VectorSpace, settings: Settings) -> Iterator[ModelFiles]:
-    """Yield the models in the possible folders: the setting, the recorded folder, the default."""
-    folders = [settings.model_dir, Path(space.folder) if space.folder else None, None]
+    """Yield the models in the possible folders: the setting, the recorded folder, the data folder, the default."""
+    recorded = [Path(space.folder)] if space.folder else []
+    here = [
+        files.onnx.parent
+        for _, files in installed(settings.data_dir / "models")
+        if files.manifest.digest == space.digest != SOURCES[WEIGHTS]
+    ]
+    folders = [settings.model_dir, *recorded, *here, None]
     for folder in dict.fromkeys(folders):
         if folder is None and space.digest != SOURCES[WEIGHTS]:
             continue  # the default model would be downloaded in vain

@@ -24,6 +24,8 @@ from kb.api.document_models import (
     LinkList,
     LinksRequest,
     Move,
+    PathFolder,
+    PathFolders,
     RenamedTag,
     TagBranch,
     TagChange,
@@ -35,7 +37,7 @@ from kb.api.errors import Invalid
 from kb.api.fields import DocumentId, DocumentsCursor, ListSorted, Tag
 from kb.api.filters import ALL_TAGS, ANY_TAG, NO_TAG, SHARED, Filters, IdPrefix, PathFilters, SourcePart
 from kb.api.limit_errors import check_note, check_tags
-from kb.api.limits import DEFAULT_PAGE, MAX_ID, MAX_NAME
+from kb.api.limits import DEFAULT_PAGE, MAX_ID, MAX_NAME, MAX_PATH
 from kb.api.search_models import SearchRequest
 from kb.documents import tags
 from kb.documents.delete import delete, purge
@@ -60,6 +62,9 @@ from kb.store import rows
 from kb.store.protocol import Transaction
 from kb.store.row_mapping import cursor_after
 
+Word = Annotated[str, Field(min_length=1, max_length=100)]
+MOST_MARKED: Final = 32
+MOST_FOLDERS: Final = 500
 MOST_BACKLINKS: Final = 200
 
 router = APIRouter(route_class=ThreadRoute)
@@ -336,6 +341,15 @@ def change_tags(document_id: Id, change: TagChange, services: ServicesDep, autho
     return to_model(services, document)
 
 
+@router.get("/paths", tags=["documents"], summary="List the folders of paths", dependencies=[READ])
+def list_paths(services: ServicesDep, prefix: Annotated[str, Query(max_length=MAX_PATH)] = "") -> PathFolders:
+    """Return the folders right below a beginning of paths, such as `vault/`, each with its number of documents."""
+    with services.store.view() as tx:
+        found = tx.documents.folders(prefix, MOST_FOLDERS)
+    folders = [PathFolder(name=name, prefix=f"{prefix}{name}/", documents=number) for name, number in found]
+    return PathFolders(folders=folders)
+
+
 @router.get("/tags", tags=["tags"], summary="List tags", dependencies=[READ])
 def list_tags(services: ServicesDep) -> TagList:
     """Return all tags in use and the tags above them, with their numbers of documents."""
@@ -409,11 +423,12 @@ def get_page_picture(
     number: Annotated[int, Path(ge=1, le=MAX_ID, description="The number of the page, from 1.")],
     services: ServicesDep,
     chunk: Annotated[int | None, Query(ge=0, le=MAX_ID, description="The index of a chunk to mark.")] = None,
+    word: Annotated[list[Word], Query(max_length=MOST_MARKED, description="A word to mark in the chunk.")] = [],  # noqa: B006
 ) -> Response:
-    """Return a page of a PDF as a picture. If the chunk is on this page, it is marked."""
+    """Return a page of a PDF as a picture. If the chunk is on this page, it is marked, or only the words in it."""
     with services.store.view() as tx:
         document = existing_document(tx, document_id)
-    return Response(services.pages.draw(document, number, chunk), media_type="image/png")
+    return Response(services.pages.draw(document, number, chunk, word), media_type="image/png")
 
 
 def to_models(tx: Transaction, documents: Sequence[rows.Document]) -> list[Document]:

@@ -2,12 +2,14 @@
 
 from fastapi import APIRouter
 
+from kb.api.errors import Invalid
 from kb.api.folder_models import NotesFolderRequest, NotesFolderStatus
-from kb.api.maintenance_models import Reembedding, ReembedRequest
+from kb.api.maintenance_models import ModelList, Reembedding, ReembedRequest
 from kb.api.overview_models import Maintenance, MaintenanceRequest
 from kb.routes.dependencies import ADMIN, ServicesDep
 from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
+from kb.worker.models import list_models
 
 router = APIRouter(route_class=ThreadRoute)
 
@@ -26,11 +28,21 @@ def get_reembedding(services: ServicesDep) -> Reembedding:
     responses=problems(400, 409, 413, 507),
 )
 def change_reembedding(reembed_request: ReembedRequest, services: ServicesDep) -> Reembedding:
-    """Recompute all vectors in the background with the model of the settings, or stop or undo this.
+    """Recompute all vectors in the background with another model, or stop or undo this.
 
     Searches use the current vectors until all new ones are ready; then kb switches at once.
     """
-    return services.reembedder.act(reembed_request.action)
+    if reembed_request.model is None:
+        return services.reembedder.act(reembed_request.action)
+    if reembed_request.action != "start":
+        raise Invalid("model: only 'start' takes a model.")
+    return services.reembedder.use(reembed_request.model)
+
+
+@router.get("/models", summary="List the models", tags=["reembed"], dependencies=[ADMIN])
+def get_models(services: ServicesDep) -> ModelList:
+    """Return the models that kb can use: their languages, their quality, and the time that they would take here."""
+    return list_models(services.store, services.embedder, services.settings)
 
 
 @router.get("/maintenance", summary="Get the backups and the last check", tags=["maintenance"], dependencies=[ADMIN])

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.embed.protocol import Likeness
 from kb.index.vectors.scores import NO_CONTEXT, Neighbourhood
 
 ALPHA = 0.5
@@ -122,8 +123,8 @@ class Ranking:
     successors: Mapping[int, Sequence[int]]
 
 
-def fuse(candidates: Candidates) -> Fused:
-    """Return the scores of candidates, without the bonus for words that appear as typed.
+def fuse(candidates: Candidates, trust: float = 1.0) -> Fused:
+    """Return the scores of candidates, without the bonus for words that appear as typed. `trust` in words is 0 to 1.
 
     Without a matching word, BM25 is 0. A missing vector counts as an average one. If only one leg ran, its scores are
     returned otherwise unchanged.
@@ -133,7 +134,7 @@ def fuse(candidates: Candidates) -> Fused:
         return Fused(alone, nothing, nothing, nothing, typed)
     fts, vec = _in_context(candidates)
     scale = candidates.scale or _scale(fts, vec)
-    words, meaning = (1 - scale.meaning) * _z(fts, scale.fts), scale.meaning * _z(vec, scale.vec)
+    words, meaning = trust * (1 - scale.meaning) * _z(fts, scale.fts), scale.meaning * _z(vec, scale.vec)
     return Fused(meaning + words, words, meaning, _lent(candidates, fts, vec, scale), typed)
 
 
@@ -144,7 +145,7 @@ def measure_scale(candidates: Candidates) -> Scale | None:
     return candidates.scale or _scale(*_in_context(candidates))
 
 
-def weighed(candidates: Candidates, matched: float) -> Candidates:
+def weighed(candidates: Candidates, matched: float, likeness: Likeness) -> Candidates:
     """Return candidates on a scale that gives the better leg more weight.
 
     The words weigh more the farther their best score is above the others and the more words of the query one passage
@@ -153,14 +154,15 @@ def weighed(candidates: Candidates, matched: float) -> Candidates:
     Args:
         candidates: candidates with a scale.
         matched: the number of words of the query in the passage with most of them; rare words count more.
+        likeness: the scale of the model's cosines.
     """
     scale = candidates.scale
     if scale is None or candidates.ids.size < ENOUGH or not (scale.fts.deviation and scale.vec.deviation):
         return candidates
     fts, vec = _in_context(candidates)
     above = (fts.max() - scale.fts.mean) / scale.fts.deviation
-    nearer = vec.max() - scale.vec.mean
-    words = min(MOST_WORDS, max(LEAST_WORDS, WORDS * above * matched / (nearer**3 * scale.vec.deviation)))
+    nearer, spread = (likeness.query_slope * part for part in (vec.max() - scale.vec.mean, scale.vec.deviation))
+    words = min(MOST_WORDS, max(LEAST_WORDS, WORDS * above * matched / (nearer**3 * spread)))
     return replace(candidates, scale=scale._replace(meaning=float(1 / (1 + words))))
 
 

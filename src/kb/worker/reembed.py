@@ -15,14 +15,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.api.errors import DiskFault, DiskFull, KbError, NotReembedding, Stopped, StoreUnavailable
+from kb.api.errors import DiskFault, DiskFull, KbError, ModelError, NotReembedding, Stopped, StoreUnavailable
 from kb.api.fields import ReembedAction
 from kb.api.maintenance_models import Reembedding
+from kb.embed.models.install import check_known, install
+from kb.embed.open import open_model
 from kb.embed.protocol import Embedder
 from kb.ingest.active_model import ActiveModel, open_model_for
 from kb.ingest.chunk import Chunker
 from kb.ingest.stop_signal import StopSignal
 from kb.settings import Settings
+from kb.store.default_space import DEFAULT_SPACE
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import SecondSpace, VectorSpace
 
@@ -169,6 +172,8 @@ class Reembedder:
         self._thread: threading.Thread | None = None
         self._builder: VectorBuilder | None = None
         self._error: str | None = None
+        self._asked: str | None = None
+        self._step: str | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -187,6 +192,7 @@ class Reembedder:
             state=second.state if second else None,
             done=done if second else 0,
             total=total,
+            step=self._step,
             error=self._error,
         )
 
@@ -199,6 +205,40 @@ class Reembedder:
         self.decide(action)
         self._go_on()
         return self.progress()
+
+    def use(self, model: str) -> Reembedding:
+        """Install a model in the background, and then compute all vectors with it.
+
+        Args:
+            model: see `kb.embed.models.install.install`.
+
+        Raises:
+            NotReembedding: a model is being installed, or there is no such model.
+        """
+        with self._lock:
+            if self._asked:
+                raise NotReembedding(f"kb is installing the model {self._asked}. Wait until it is in use.")
+            try:
+                check_known(model)
+            except ModelError as error:
+                raise NotReembedding(error.detail) from error
+            self._asked = model
+            self._step = "installing"
+        self._go_on()
+        return self.progress()
+
+    def install(self, model: str) -> None:
+        """Install a model, and record that all vectors shall be computed with it. The arguments are those of `use`.
+
+        Raises:
+            ModelError: the model cannot be installed or used.
+            NotReembedding: it is in use already.
+        """
+        files, where = install(model, self._settings.data_dir, self._show_step), self._settings
+        opened = open_model(files, where.data_dir, where.device, where.precision, None, lambda *_: None)
+        folder = None if VectorSpace.of(opened.spec) == DEFAULT_SPACE else files.onnx.parent
+        with self._store.write() as tx:
+            self._begin(tx, tx.second.get(), VectorSpace.of(opened.spec, folder))
 
     def decide(self, action: ReembedAction) -> None:
         """Record the requested action.
@@ -289,7 +329,7 @@ class Reembedder:
     def _change(self, tx: Transaction, action: ReembedAction) -> None:
         second = tx.second.get()
         if action == "start":
-            return self._begin(tx, second)
+            return self._begin(tx, second, self._wanted)
         if second is None:
             raise NotReembedding("kb has only the vectors in use. Start with 'kb reembed'.")
         state = second.state
@@ -308,11 +348,11 @@ class Reembedder:
                 raise NotReembedding(REFUSALS[state])
         return None
 
-    def _begin(self, tx: Transaction, second: SecondSpace | None) -> None:
-        if tx.space == self._wanted:
-            raise NotReembedding(f"kb already has vectors of {tx.space}. Start the engine with another KB_MODEL_DIR.")
-        if second is None or second.space != self._wanted:
-            tx.second.begin(self._wanted)
+    def _begin(self, tx: Transaction, second: SecondSpace | None, wanted: VectorSpace) -> None:
+        if tx.space == wanted:
+            raise NotReembedding(f"kb already has vectors of {tx.space}. For another model, run 'kb model use'.")
+        if second is None or second.space != wanted:
+            tx.second.begin(wanted)
         elif second.state in ("kept", "stopped"):
             tx.second.set_state("returning" if second.state == "kept" else "building")
 
@@ -324,15 +364,28 @@ class Reembedder:
                 self._thread = threading.Thread(target=self._work, name="kb-reembed")
                 self._thread.start()
 
+    def _install_asked(self) -> None:
+        if not self._asked:
+            return
+        self._error = None
+        try:
+            self.install(self._asked)
+        finally:
+            self._asked = self._step = None
+
+    def _show_step(self, step: str) -> None:
+        self._stop.check()
+        self._step = step
+
     def _work(self) -> None:
         while not self._stop.is_requested:
             self._wake.wait(FOLLOW_SECONDS if self._store.is_shared else None)
             self._wake.clear()
             try:
+                self._install_asked()
                 if self._store.is_shared:
                     self._follow()
                 self.run()
-                self._error = None
             except Stopped:
                 return
             except (DiskFull, DiskFault) as error:

@@ -1,25 +1,149 @@
 """kb model and kb device: models other than the default one, and the device that runs the model."""
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from kb_cli.runtime import output
+import typer
+
+from kb.api.errors import EngineUnreachable, Invalid
+from kb_cli.commands.reembed import awaited, reembed, reembed_here, report
+from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.config import load_config
+from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.engine_parts import data_settings, require
-from kb_cli.runtime.options import argument, option
+from kb_cli.runtime.options import Json, argument, option
+
+MINUTE, HOUR = 60, 3600
+
+
+Action = Literal["list", "use", "rollback", "finish", "pack", "export"]
 
 
 def model(
-    action: Annotated[Literal["export"], argument("export", "The action.")],
-    name: Annotated[str, argument("NAME", "The folder of a model, or its name on huggingface.co.")],
-    folder: Annotated[
-        Path | None, argument("FOLDER", "The folder to write, instead of exported/ in KB_DATA_DIR.")
-    ] = None,
-) -> None:
-    """Convert a sentence-transformers model for the engine.
+    action: Annotated[Action, argument("|".join(get_args(Action)), "The action; see above.")] = "list",
+    name: Annotated[str | None, argument("NAME|DIR|FILE", "The model.")] = None,
+    target: Annotated[Path | None, argument("TARGET", "The file or folder to write, for 'pack' and 'export'.")] = None,
+    yes: Annotated[bool, option("--yes -y", "Do not ask for confirmation (required in scripts).")] = False,
+    wait: Annotated[bool, option("--wait", "Wait until all vectors are computed.")] = False,
+    json: Json = False,
+) -> int:
+    """List the embedding models, or use another one.
 
-    This needs 'kb-local[export]', which installs torch. kb compares the result with the original. To use it, start the
-    engine with KB_MODEL_DIR=FOLDER, then run 'kb reembed'. Until then, a database keeps its model.
+    'use' fetches a model of the list, or any of the model hub as OWNER/NAME; HF_ENDPOINT can name a mirror. It also
+    takes a folder of sentence-transformers, or a file that 'pack' wrote on another machine. The engine then computes
+    all vectors again; searches use the old ones until then. 'rollback' returns to the old model, until 'finish' deletes
+    its vectors. 'kb reembed status' shows the progress. 'export' converts a model that 'use' refuses; it needs
+    'kb-local[export]', which installs torch.
     """
+    match action:
+        case "list":
+            return show_models(json)
+        case "use":
+            return use(needed(name, "the model"), yes=yes, wait=wait, json=json)
+        case "rollback" | "finish":
+            return reembed(action, wait=wait, json=json)
+        case "pack":
+            return pack(needed(name, "the model"), target)
+        case "export":
+            return export(needed(name, "the model"), target)
+
+
+def needed(value: str | None, what: str) -> str:
+    if value is None:
+        raise Invalid(f"Name {what}.")
+    return value
+
+
+def listed() -> dict[str, Any]:
+    """Return the models, from the engine or, if none runs here, from KB_DATA_DIR."""
+    try:
+        answer: dict[str, Any] = call(lambda client: client.models())
+    except EngineUnreachable:
+        if load_config().settings["engine_url"].source != "default":
+            raise
+        answer = require("kb.repair.reembed").models(data_settings()).model_dump()
+    return answer
+
+
+def show_models(json: bool) -> int:
+    answer = listed()
+    if json:
+        output.print_json(answer)
+        return exit_codes.OK
+    for each in answer["models"]:
+        state = "in use" if each["is_in_use"] else "installed" if each["is_installed"] else f"{each['megabytes']} MB"
+        facts = [
+            state,
+            each["languages"],
+            f"{each['dimensions']} dimensions",
+            each["licence"],
+            each["quality"],
+            speed_of(each),
+            f"all vectors {duration(each['seconds'])}" if each["seconds"] and not each["is_in_use"] else "",
+        ]
+        output.print_line(f"{each['name']}: {', '.join(filter(None, facts))}")
+    return exit_codes.OK
+
+
+def speed_of(each: Mapping[str, Any]) -> str:
+    if not each["passages_per_second"]:
+        return ""
+    return f"{'' if each['is_in_use'] else 'about '}{each['passages_per_second']:,.0f} passages per second here"
+
+
+def duration(seconds: float) -> str:
+    if seconds < MINUTE:
+        return "in less than a minute"
+    if seconds < HOUR:
+        return f"in about {seconds / MINUTE:.0f} min"
+    return f"in about {seconds / HOUR:.1f} h"
+
+
+def use(name: str, *, yes: bool, wait: bool, json: bool) -> int:
+    """Use another model, after showing what that takes."""
+    path = Path(name).expanduser()
+    wanted = str(path.absolute()) if path.exists() else name
+    if not yes:
+        confirm(name)
+    try:
+        answer = call(lambda client: client.reembed("start", wanted))
+        answer = awaited(answer) if wait else answer
+    except EngineUnreachable:
+        if load_config().settings["engine_url"].source != "default":
+            raise
+        answer = reembed_here("start", wanted)
+    return report(answer, json)
+
+
+def confirm(name: str) -> None:
+    """Show the size of a model and the time that its vectors take, and ask."""
+    if not sys.stdin.isatty():
+        raise exit_codes.UsageError("Cannot ask for confirmation without a terminal. Add --yes to use the model.")
+    answer = listed()
+    known = next((each for each in answer["models"] if each["name"] == name), None)
+    output.print_line(f"kb will compute the vectors of {answer['passages']:,} passages with {name}; searches go on.")
+    if known and not known["is_installed"]:
+        output.print_line(f"It downloads {known['megabytes']:,} MB first ({known['licence']}).")
+    if known and known["seconds"]:
+        output.print_line(f"All vectors will be there {duration(known['seconds'])}, if kb has little else to do.")
+    if not typer.confirm("Go on?"):
+        raise typer.Abort
+
+
+def pack(name: str, target: Path | None) -> int:
+    installer, settings = require("kb.embed.models.install"), data_settings()
+    path = Path(name).expanduser()
+    files = installer.install(str(path.absolute()) if path.exists() else name, settings.data_dir)
+    file = target or Path(f"{files.manifest.model}.kbmodel")
+    installer.pack(files, file)
+    output.print_line(f"{file}: on the other machine, run 'kb model use {file.name}'")
+    return exit_codes.OK
+
+
+def export(name: str, folder: Path | None) -> int:
+    """Convert a model with torch, and compare it with the original."""
     settings = require("kb.settings").Settings.read()
     exporter = require("kb.embed.models.export", "kb-local[export]")
     target = folder or settings.data_dir / "exported" / Path(name).name
@@ -28,9 +152,10 @@ def model(
         {
             "model": f"{manifest.model}, {manifest.dimensions} dimensions, window {manifest.window}",
             "weights": manifest.digest,
-            "use it": f"KB_MODEL_DIR={target.absolute()}",
+            "use it": f"kb model use {target.absolute()}",
         }
     )
+    return exit_codes.OK
 
 
 SECONDS = 10

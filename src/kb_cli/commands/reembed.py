@@ -49,14 +49,14 @@ def reembed(
 
 def awaited(answer: dict[str, Any]) -> dict[str, Any]:
     with status_line(quiet=False) as show_status:
-        while answer["state"] in AT_WORK and not answer["error"]:
-            show_status(f"{answer['done']:,} of {answer['total']:,} vectors")
+        while (answer["step"] or answer["state"] in AT_WORK) and not answer["error"]:
+            show_status(answer["step"] or f"{answer['done']:,} of {answer['total']:,} vectors")
             time.sleep(PAUSE_SECONDS)
             answer = call(lambda client: client.reembedding())
     return answer
 
 
-def reembed_here(action: Action) -> dict[str, Any]:
+def reembed_here(action: Action, model: str | None = None) -> dict[str, Any]:
     """Run the action without an engine; return the answer that an engine would give."""
     settings = data_settings()
     with status_line(quiet=False) as show_status:
@@ -64,6 +64,7 @@ def reembed_here(action: Action) -> dict[str, Any]:
             settings,
             None if action == "status" else action,
             lambda done, total: show_status(f"{done:,} of {total:,} vectors"),
+            model,
         )
     answer: dict[str, Any] = progress.model_dump()
     return answer
@@ -82,6 +83,7 @@ def report(answer: dict[str, Any], json: bool) -> int:
                 "other": answer["other"],
                 "state": DONE[answer["state"]],
                 "computed": f"{answer['done']:,} of {answer['total']:,}" if is_partial else None,
+                "installing": answer["step"],
                 "error": answer["error"],
             }
         )

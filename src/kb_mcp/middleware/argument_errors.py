@@ -4,12 +4,13 @@ import logging
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
+from inspect import signature
 from typing import Final
 
 from fastmcp.exceptions import NotFoundError, ToolError, ValidationError
 from fastmcp.prompts import PromptResult
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from fastmcp.tools import ToolResult
+from fastmcp.tools import FunctionTool, ToolResult
 from mcp_types import GetPromptRequestParams
 from pydantic import ValidationError as PydanticError
 from pydantic_core import ErrorDetails
@@ -19,7 +20,8 @@ from kb.client.client import JSON, EngineClient
 from kb_mcp.error_wording import one_line
 from kb_mcp.middleware import NextTool, ToolCall
 from kb_mcp.middleware.arguments import parse_id
-from kb_mcp.middleware.offered_surface import offered
+from kb_mcp.middleware.offered_surface import offered, reading_only
+from kb_mcp.server import UNLISTED
 from kb_mcp.tools.path_hints import MOST_NAMED, documents_called
 from kb_mcp.tools.rendering import QUOTES_NOTICE, named
 
@@ -148,9 +150,12 @@ async def _parameters_text(context: ToolCall, missing: Sequence[str]) -> str:
     if tool is None:
         return ""
     required = tool.parameters.get("required", ())
+    known = {*tool.parameters["properties"], *UNLISTED.get(name, ())}
+    order = signature(tool.fn).parameters if isinstance(tool, FunctionTool) else tool.parameters["properties"]
     names = [
         f"{parameter} (required)" if parameter in required and missing else parameter
-        for parameter in tool.parameters["properties"]
+        for parameter in order
+        if parameter in known
     ]
     return f"{name} takes {', '.join(names) or 'no parameters'}."
 
@@ -172,8 +177,7 @@ async def _unknown_tool(context: ToolCall) -> str:
     name = context.message.name
     server = context.fastmcp_context.fastmcp if context.fastmcp_context else None
     tools = offered(await server.list_tools(run_middleware=False)) if server else []
-    readers = [tool for tool in tools if tool.annotations and tool.annotations.read_only_hint]
-    reading = {tool.name.removeprefix("kb_"): tool.name for tool in readers}
+    reading = {tool.name.removeprefix("kb_"): tool.name for tool in reading_only(tools)}
     word = name[:MAX_NAME].lower().removeprefix("kb_")
     near = [SYNONYMS[word]] if word in SYNONYMS else get_close_matches(word, reading, 1, 0.6)
     meant = f" Did you mean {reading[near[0]]}?" if near and near[0] in reading else ""

@@ -1,7 +1,6 @@
 """Codes and tokens for the SDK's handlers; the engine keeps them."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
@@ -22,8 +21,10 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from kb.api.errors import KbError, NotFound
 from kb.api.rights import ANYONE, OF_SETTINGS, Caller
+from kb.asgi.key_check import access_changes
 from kb.client.client import EngineClient
 from kb_mcp.auth import OwnKeys, acting_as
+from kb_mcp.clients import holding
 from kb_mcp.oauth.clients import Client, Clients
 
 CONSENT: Final = "kb:consent"
@@ -161,12 +162,14 @@ class Provider(OAuthAuthorizationServerProvider[GrantedCode, GrantedRefresh, Gra
     async def revoke_token(self, token: GrantedAccess | GrantedRefresh) -> None:
         with acting_as(ANYONE):
             await self._engine.end_grant(token.grant_id)
+        access_changes.count += 1
 
     async def _found(self, kind: str, token: str) -> dict[str, Any] | None:
         try:
             with acting_as(ANYONE):
                 grant = await self._engine.find_grant(kind, token)
         except KbError as error:
+            access_changes.count += 1  # a used one ends its access
             if error.status < 500:
                 return None
             raise
@@ -179,6 +182,7 @@ class Provider(OAuthAuthorizationServerProvider[GrantedCode, GrantedRefresh, Gra
                 tokens = await self._engine.exchange_token(kind, token, scopes)
         except NotFound:
             raise TokenError("invalid_grant", "it was used before") from None
+        access_changes.count += 1
         return OAuthToken(
             access_token=tokens["access_token"],
             expires_in=tokens["expires_in"],
@@ -205,21 +209,11 @@ def check_resource(granted: str | None) -> None:
         raise TokenError("invalid_target", "resource: the code or token is for another one")
 
 
-@contextmanager
-def consenting(consent: Consent) -> Iterator[None]:
+def consenting(consent: Consent) -> AbstractContextManager[None]:
     """Make `authorize` grant access during the block."""
-    token = _consent.set(consent)
-    try:
-        yield
-    finally:
-        _consent.reset(token)
+    return holding(_consent, consent)
 
 
-@contextmanager
-def for_resource(resource: str | None) -> Iterator[None]:
+def for_resource(resource: str | None) -> AbstractContextManager[None]:
     """Give out tokens for only this resource during the block."""
-    token = _resource.set(resource)
-    try:
-        yield
-    finally:
-        _resource.reset(token)
+    return holding(_resource, resource)

@@ -250,6 +250,7 @@
   const attach = async (file, waiting) => {
     const body = new FormData();
     body.append("file", file, nameOf(file));
+    if (!isNew) body.append("id", editor.dataset.draft);
     const answer = await ask("attach", { method: "POST", body }).catch(() => null);
     const kept = await answer?.json().catch(() => null);
     const problem = kept?.text ? kept.error : kept?.detail || "kb does not respond. Check that it is running, then add the file again.";
@@ -449,6 +450,7 @@
   addEventListener("pageshow", () => (isSent = false));
   addEventListener("beforeunload", (event) => !isSent && isChanged() && event.preventDefault());
 
+  const AWAY = "kb does not respond. Your text stays on this page, and in this browser.";
   const preview = find("#preview");
   let drawing;
   const show = async () => {
@@ -460,9 +462,12 @@
       body.append("text", text.value);
       if (!isNew) body.append("id", editor.dataset.draft);
       const answer = await ask("preview", { method: "POST", signal: drawing.signal, headers: { Accept: "text/html" }, body });
+      if (said.textContent === AWAY) say("");
       if (answer.status === 401) preview.textContent = "Your session has ended. Your text stays here: save it, and kb asks you to sign in.";
-      else if (answer.ok) (preview.innerHTML = await answer.text()), preview.dispatchEvent(new Event("kb:formulas", { bubbles: true }));
-    } catch {}
+      else if (answer.ok) preview.innerHTML = await answer.text();
+    } catch (error) {
+      if (error.name !== "AbortError" && !said.textContent) say(AWAY);
+    }
   };
   let timer;
   const changed = () => {

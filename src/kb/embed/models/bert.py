@@ -29,6 +29,8 @@ ACTIVATIONS: Final = {"Identity": None, "Tanh": "Tanh", "ReLU": "Relu", "Sigmoid
 """The operators of what may follow a dense layer, by the names that PyTorch has for them."""
 
 POOLINGS: Final = ("mean", "cls")
+TOKEN_OUTPUTS: Final = ("last_hidden_state", "token_embeddings")
+TYPES: Final = "token_type_ids"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +112,35 @@ def build(weights: Weights, architecture: Architecture | None = None) -> ModelPr
     )
 
 
+def around(published: ModelProto, architecture: Architecture) -> ModelProto:
+    """Return a published graph of an encoder with the pooling and what follows it, in the form of `build`.
+
+    Raises:
+        KeyError: the graph does not return the vectors of the tokens.
+    """
+    graph = published.graph
+    outputs = {output.name for output in graph.output}
+    if not (tokens := next((name for name in TOKEN_OUTPUTS if name in outputs), None)):
+        raise KeyError(f"output {' or '.join(TOKEN_OUTPUTS)}")
+    builder = _Builder({}, architecture, "kb ")
+    hidden = builder.add("Identity", tokens)
+    if any(node.name == TYPES for node in graph.input):  # every text is of type 0
+        graph.node.insert(0, helper.make_node("Sub", ["input_ids", "input_ids"], [TYPES]))
+    _finish(builder, _pool(builder, hidden))
+    written = builder.graph()
+    graph.node.extend(written.node)
+    graph.initializer.extend(written.initializer)
+    for old, new in ((graph.input, written.input), (graph.output, written.output)):
+        del old[:]
+        old.extend(new)
+    return published
+
+
 class _Builder:
     """Collects the nodes and constants of a graph. Values are identified by name."""
 
-    def __init__(self, weights: Weights, architecture: Architecture) -> None:
+    def __init__(self, weights: Weights, architecture: Architecture, prefix: str = "") -> None:
+        self._prefix = prefix
         self.weights = weights
         self.of = architecture
         self._nodes: list[NodeProto] = []
@@ -121,7 +148,7 @@ class _Builder:
 
     def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Attribute) -> str:
         """Append a node with one output, and return that output's name."""
-        output = output or f"{operator}_{len(self._nodes)}"
+        output = output or f"{self._prefix}{operator}_{len(self._nodes)}"
         node = helper.make_node(operator, inputs, [output])
         node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
         self._nodes.append(node)
@@ -129,6 +156,7 @@ class _Builder:
 
     def constant(self, name: str, value: NDArray[np.generic]) -> str:
         """Store a tensor under `name`, once, and return the name."""
+        name = f"{self._prefix}{name}"
         if name not in self._constants:
             self._constants[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
         return name

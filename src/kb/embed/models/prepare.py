@@ -153,7 +153,7 @@ def _cached(home: Path, name: str, manifest: ModelManifest, convert: Callable[[P
     except InvalidArtifact:
         pass
     try:
-        with _scratch_folder(home) as scratch:
+        with scratch_folder(home) as scratch:
             try:
                 return _load_cached(home / name, manifest)
             except InvalidArtifact as fault:
@@ -178,7 +178,7 @@ def _load_cached(folder: Path, manifest: ModelManifest) -> ModelFiles:
 
 
 @contextmanager
-def _scratch_folder(home: Path) -> Iterator[Path]:
+def scratch_folder(home: Path) -> Iterator[Path]:
     """Make an empty folder in `home` for one process at a time, and remove it afterwards."""
     home.mkdir(parents=True, exist_ok=True)
     scratch = home / ".workshop"

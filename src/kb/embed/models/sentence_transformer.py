@@ -1,7 +1,8 @@
-"""Converts a model that sentence-transformers saved, without torch, if it is a BERT or an XLM-RoBERTa.
+"""Converts a model that sentence-transformers saved, without torch.
 
 A folder of such a model has `config.json`, `tokenizer.json`, `model.safetensors`, and in `modules.json` what follows
-the encoder: a pooling, dense layers, and the scaling to length 1.
+the encoder: a pooling, dense layers, and the scaling to length 1. kb writes BERT and XLM-RoBERTa itself; for other
+encoders, it needs the graph that was published with them, `onnx/model.onnx`.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from kb.api.errors import ModelError
 from kb.embed.artifact import TOKENIZER, WEIGHTS, ModelFiles, ModelManifest, load_model, save_model, sha256
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from onnx import ModelProto
 
     from kb.embed.models.bert import Architecture, Dense
 
 CONFIG, MODULES, PROMPTS = "config.json", "modules.json", "config_sentence_transformers.json"
+PUBLISHED: Final = "onnx/model.onnx"
 LIMITS: Final = ("sentence_bert_config.json", "max_seq_length"), ("tokenizer_config.json", "model_max_length")
 
-FIRST_PLACES: Final = {"bert": 0, "xlm-roberta": 1, "roberta": 1, "camembert": 1}
-"""By the type of an encoder: how far the place of a text's first token is behind that of padding."""
+OF_ROBERTA: Final = ("xlm-roberta", "roberta", "camembert")
+"""Encoders whose first token has the place behind that of padding."""
 
 ACTIVATIONS: Final = ("gelu", "relu")
 QUERY_PROMPTS, PASSAGE_PROMPTS = ("query",), ("document", "passage", "corpus")
@@ -47,13 +48,25 @@ class Encoder:
     prompts: Mapping[str, Any]
     modules: list[tuple[str, Path]]
 
+    @property
+    def is_published_as_graph(self) -> bool:
+        return not (self.folder / WEIGHTS).exists()
+
+    @property
+    def weights(self) -> list[Path]:
+        """The files of weights."""
+        own = [self.folder / WEIGHTS]
+        if self.is_published_as_graph:
+            own = [path for name in (PUBLISHED, f"{PUBLISHED}_data") if (path := self.folder / name).exists()]
+        return [*own, *(folder / WEIGHTS for folder in self.of_kind("Dense"))]
+
     def of_kind(self, kind: str) -> list[Path]:
         return [folder for name, folder in self.modules if name == kind]
 
 
 def is_model(folder: Path) -> bool:
     """Whether a folder looks like a model that sentence-transformers saved."""
-    return (folder / CONFIG).is_file() and (folder / WEIGHTS).is_file()
+    return (folder / CONFIG).is_file() and any((folder / name).is_file() for name in (WEIGHTS, PUBLISHED))
 
 
 def convert(folder: Path, target: Path, name: str) -> ModelFiles:
@@ -62,13 +75,10 @@ def convert(folder: Path, target: Path, name: str) -> ModelFiles:
     Raises:
         ModelError: a file is missing or damaged, or kb does not write such a model.
     """
-    from kb.embed.models import bert  # slow to import
-
     try:
         encoder = _encoder(folder)
-        weights = {_short(key): tensor for key, tensor in bert.read_safetensors(folder / WEIGHTS).items()}
-        architecture = _architecture(encoder, name, weights)
-        model = bert.build(weights, architecture)
+        architecture = _architecture(encoder, name)
+        model = _graph(encoder, architecture)
     except Unsupported as error:
         raise ModelError(
             f"kb cannot convert the model in {folder}: {error}. 'kb model export' may convert it, with torch."
@@ -81,6 +91,20 @@ def convert(folder: Path, target: Path, name: str) -> ModelFiles:
     return load_model(target)
 
 
+def _graph(encoder: Encoder, architecture: Architecture) -> ModelProto:
+    import onnx
+
+    from kb.embed.models import bert  # slow to import
+
+    if encoder.is_published_as_graph:
+        return bert.around(onnx.load(encoder.folder / PUBLISHED), architecture)
+    weights = {_short(key): tensor for key, tensor in bert.read_safetensors(encoder.folder / WEIGHTS).items()}
+    rows = weights["embeddings.word_embeddings.weight"].shape
+    if rows != (encoder.config["vocab_size"], encoder.config["hidden_size"]):
+        raise Unsupported(f"its weights have another shape than {CONFIG} says")
+    return bert.build(weights, architecture)
+
+
 def _encoder(folder: Path) -> Encoder:
     parts = _read(folder / MODULES) if (folder / MODULES).is_file() else None
     if not parts:
@@ -89,34 +113,38 @@ def _encoder(folder: Path) -> Encoder:
     return Encoder(folder, _read(folder / CONFIG), _optional(folder / PROMPTS), modules)
 
 
-def _architecture(encoder: Encoder, name: str, weights: Mapping[str, NDArray[np.float32]]) -> Architecture:
+def _architecture(encoder: Encoder, name: str) -> Architecture:
     from kb.embed.models.bert import Architecture
 
-    config, kind = encoder.config, encoder.config.get("model_type")
-    if kind not in FIRST_PLACES:
-        raise Unsupported(f"it is a {kind}, and not a BERT or an XLM-RoBERTa")
-    if config.get("position_embedding_type", "absolute") != "absolute":
-        raise Unsupported("its positions are relative")
+    config = encoder.config
+    if not encoder.is_published_as_graph:
+        _check_encoder(config)
     if encoder.prompts.get("similarity_fn_name") == "dot" and not encoder.of_kind("Normalize"):
         raise Unsupported("it compares vectors that are not of length 1 by dot")
-    if config["hidden_act"] not in ACTIVATIONS:
-        raise Unsupported(f"its activation is {config['hidden_act']}")
     dense = [_dense(folder) for folder in encoder.of_kind("Dense")]
     width = int(dense[-1].matrix.shape[0] if dense else config["hidden_size"])
-    if weights["embeddings.word_embeddings.weight"].shape != (config["vocab_size"], config["hidden_size"]):
-        raise Unsupported(f"its weights have another shape than {CONFIG} says")
     return Architecture(
         name=name,
         layers=config["num_hidden_layers"],
         heads=config["num_attention_heads"],
         width=config["hidden_size"],
-        epsilon=config["layer_norm_eps"],
-        first_place=FIRST_PLACES[kind] and config["pad_token_id"] + FIRST_PLACES[kind],
-        activation=config["hidden_act"],
+        epsilon=config.get("layer_norm_eps", 0.0),
+        first_place=config["pad_token_id"] + 1 if config["model_type"] in OF_ROBERTA else 0,
+        activation=config.get("hidden_act", ""),
         pooling=_pooling(encoder),
         dense=dense,
         dimensions=min(encoder.prompts.get("truncate_dim") or width, width),
     )
+
+
+def _check_encoder(config: Mapping[str, Any]) -> None:
+    kind = config.get("model_type")
+    if kind not in ("bert", *OF_ROBERTA):
+        raise Unsupported(f"it is a {kind}, and not a BERT or an XLM-RoBERTa")
+    if config.get("position_embedding_type", "absolute") != "absolute":
+        raise Unsupported("its positions are relative")
+    if config["hidden_act"] not in ACTIVATIONS:
+        raise Unsupported(f"its activation is {config['hidden_act']}")
 
 
 def _pooling(encoder: Encoder) -> str:
@@ -170,7 +198,7 @@ def _manifest(encoder: Encoder, architecture: Architecture) -> ModelManifest:
 
 def _digest(encoder: Encoder, architecture: Architecture) -> str:
     """Return the SHA-256 of all weights and of what they are used for."""
-    files = [sha256(folder / WEIGHTS) for folder in (encoder.folder, *encoder.of_kind("Dense"))]
+    files = [sha256(path) for path in encoder.weights]
     activations = [dense.activation for dense in architecture.dense]
     used = [architecture.pooling, architecture.dimensions, architecture.activation, architecture.epsilon, activations]
     return hashlib.sha256(json.dumps([files, used]).encode()).hexdigest()

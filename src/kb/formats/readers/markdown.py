@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kb.api.tag_tree import clean_tags
 from kb.formats.text.builder import Heading, sections_under
 from kb.formats.text.encoding import decode
 from kb.formats.text.extracted import Extracted
@@ -13,7 +14,7 @@ from kb.markdown.blocks import blocks_of, headings_of
 from kb.markdown.front_matter import front_matter
 from kb.markdown.prose import comments, masked, prose
 from kb.markdown.signs import without_links
-from kb.markdown.tags import clean_tags, tags_of_blocks
+from kb.markdown.tags import tags_of_blocks
 
 _EXPORT_FIELDS: Final = re.compile(r"\n\n(?P<fields>id: [0-9a-f]{32}\n(?:[a-z_]{1,40}:[^\n]*\n)*type_: 1)\s*\Z")
 _LONGEST_FIELDS: Final = 20_000
