@@ -21,8 +21,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup serve install uninstall release up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
-  test-crash test-crash-postgres test-offline test-reference \
-  test-schema fuzz conformance clients packages soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
+  drill test-crash test-crash-postgres test-offline test-reference \
+  test-schema fuzz conformance clients packages soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-memory bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -99,7 +99,7 @@ counts: .venv/dev.stamp
 
 # Tests that take seconds. .ci/run runs them after the fast suite.
 test-slow: .venv/dev.stamp
-	$(BIN)/pytest -n 2 --dist loadscope -m "slow and not (long or rare or hostile or postgres or crash or web or images or browser)"
+	$(BIN)/pytest -n 2 --dist loadscope -m "slow and not (long or rare or hostile or postgres or crash or drill or web or images or browser)"
 
 # The tests that a change is likely to break, for the inner loop: make test-changed SINCE=main
 SINCE ?= HEAD
@@ -162,6 +162,11 @@ fuzz: .venv/dev.stamp
 # drop unsynced writes. Print the number of acknowledged and lost writes.
 test-crash: .venv/dev.stamp
 	$(BIN)/pytest -s -m crash tests/crash
+
+# Each fault of docs/reference/faults.md with its remedy, over SQLite and then over PostgreSQL. It takes about half an hour.
+drill: .venv/dev.stamp
+	KB_DRILL_EVERY=1 $(BIN)/pytest -v -m "slow or drill" tests/drill
+	KB_DRILL_EVERY=1 KB_TEST_STORES=postgres $(BIN)/pytest -v -m "slow or drill" tests/drill
 
 # The main path without a network except loopback.
 ALONE := unshare --net --map-root-user sh -c 'ip link set lo up && exec "$$@"' sh
@@ -287,6 +292,10 @@ bench-tokens: .venv/dev.stamp
 # The same compared with other memories. KB_PEERS names a folder with an environment of each.
 bench-peers: .venv/dev.stamp
 	$(BIN)/python -m bench.peers
+
+# The figures of an agent's memory that others publish too: LoCoMo, changed facts, and with LONGMEMEVAL=FILE its sessions.
+bench-memory: .venv/dev.stamp
+	$(BIN)/python -m bench.memory --json bench/found/memory.json $(if $(LONGMEMEVAL),--longmemeval $(LONGMEMEVAL))
 
 # nDCG@10 of SciFact with SQLite, or COLLECTIONS="cranfield locomo_turns". STORE=both compares SQLite with PostgreSQL.
 bench-quality: .venv/dev.stamp

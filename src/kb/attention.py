@@ -17,6 +17,10 @@ LOW_SPACE: Final = 256 << 20
 QUEUE_SECONDS: Final = 900
 """The age of a job from which the queue counts as stuck; an import of many files may take longer."""
 
+ENOUGH_DOCUMENTS: Final = 20
+"""The number of documents from which their languages say something."""
+
+MOST_LANGUAGES: Final = 3
 LATE: Final = 2
 """A backup is late after this number of intervals."""
 
@@ -54,6 +58,7 @@ class Facts:
         settings: saved settings that cannot be used, by variable, with the reason.
         clock: the jump of the machine's clock.
         foreign: objects in the database that kb did not create.
+        languages: the number of documents in each language, if the model in use knows English alone.
     """
 
     backups: BackupFacts | None = None
@@ -63,11 +68,18 @@ class Facts:
     settings: Mapping[str, str] = field(default_factory=dict)
     clock: str | None = None
     foreign: Sequence[str] = ()
+    languages: Mapping[str, int] = field(default_factory=dict)
 
 
 def attention(facts: Facts) -> list[Attention]:
     """Return what needs attention, the most urgent first."""
-    items = [*_backups(facts.backups), *_space(facts.free), *_queue(facts.queue_age), *_others(facts)]
+    items = [
+        *_backups(facts.backups),
+        *_space(facts.free),
+        *_queue(facts.queue_age),
+        *_languages(facts.languages),
+        *_others(facts),
+    ]
     return sorted(items, key=lambda item: not item.is_urgent)
 
 
@@ -129,6 +141,19 @@ def _queue(age: float) -> Iterator[Attention]:
             name="queue",
             says=f"a job has waited for {age / 60:.0f} minutes",
             remedy="see 'kb jobs' and the log; after a large import, just wait",
+            is_urgent=False,
+        )
+
+
+def _languages(documents: Mapping[str, int]) -> Iterator[Attention]:
+    others = {language: count for language, count in documents.items() if language != "en"}
+    total = sum(documents.values())
+    if total >= ENOUGH_DOCUMENTS and 2 * sum(others.values()) > total:
+        most = sorted(others, key=lambda language: -others[language])[:MOST_LANGUAGES]
+        yield Attention(
+            name="languages",
+            says=f"most documents are in {', '.join(most)}, but the model in use knows the meaning of English alone",
+            remedy="see 'kb model list', and run 'kb model use multilingual-e5-small'",
             is_urgent=False,
         )
 

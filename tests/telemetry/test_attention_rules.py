@@ -32,6 +32,7 @@ def test_nothing_is_wrong_with_a_fresh_backup_and_space():
         ({"settings": {"KB_INBOX_DIR": "it is gone"}}, ("settings", True)),
         ({"clock": "the machine's clock is a year later than expected"}, ("clock", False)),
         ({"foreign": ["trigger spy"]}, ("unknown objects", True)),
+        ({"languages": {"en": 9, "de": 10, "fr": 1}}, ("languages", False)),
     ],
 )
 def test_each_fact_has_its_urgency_and_a_remedy(facts, expected):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,6 +57,7 @@ class ModelManifest:
         pooling: the way to combine the vectors of the tokens: `mean`, `cls`, ….
         normalize: whether the model itself scales its vectors to length 1; the graph does in any case.
         truncate_dim: the number of dimensions that the graph keeps, if not all.
+        likeness: the numbers of its `Likeness`; none if it was not measured.
     """
 
     model: str = NAME
@@ -69,6 +71,7 @@ class ModelManifest:
     pooling: str = "mean"
     normalize: bool = True
     truncate_dim: int | None = None
+    likeness: Sequence[float] = ()
 
     @property
     def digest(self) -> str:

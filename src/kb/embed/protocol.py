@@ -11,6 +11,27 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
+class Likeness:
+    """How the cosines of a model relate to those of all-MiniLM-L6-v2, for which kb's limits were chosen.
+
+    A cosine of that model is about `slope` times that of this one plus `offset`; see `models/likeness.py`.
+    """
+
+    query_slope: float = 1.0
+    query_offset: float = 0.0
+    passage_slope: float = 1.0
+    passage_offset: float = 0.0
+
+    def of_query(self, cosine: float) -> float:
+        """Return what the cosine of a query and a passage would be by the default model."""
+        return self.query_slope * cosine + self.query_offset
+
+    def limit_of_passages(self, limit: float) -> float:
+        """Return this model's limit for the cosine of two passages."""
+        return (limit - self.passage_offset) / self.passage_slope
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSpec:
     """The properties and the input of a model.
 
@@ -22,6 +43,7 @@ class ModelSpec:
         special_tokens: the number of tokens that the tokenizer adds to each text.
         query_prefix: the text that the model reads before each query.
         passage_prefix: the text that the model reads before each passage.
+        likeness: the scale of its cosines.
     """
 
     name: str
@@ -32,6 +54,7 @@ class ModelSpec:
     special_tokens: int = 2
     query_prefix: str = ""
     passage_prefix: str = ""
+    likeness: Likeness = Likeness()
 
 
 class Tokenizer(Protocol):

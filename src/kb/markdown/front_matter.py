@@ -97,6 +97,25 @@ def with_renamed_tags(text: str, names: Mapping[str, str]) -> str:
     return after if found._replace(length=expected.length) == expected else text
 
 
+def with_date(text: str, day: str) -> str:
+    """Return a text with this date in its front matter, in the place of the date that it has."""
+    block = BLOCK.match(text)
+    if not block:
+        return f"---\ndate: {day}\n---\n{text}"
+    sign = " =" if text.startswith("+") else ":"
+    lines = block["matter"].splitlines(keepends=True)
+    names = [match["name"].lower() if (match := _ENTRY.match(line.rstrip())) else "" for line in lines]
+    at = next((names.index(name) for name in _DATES if name in names), None)
+    if at is None:
+        at = 0
+        lines.insert(0, "\n")
+        written = "date"
+    else:
+        written = lines[at][: len(names[at])]
+    lines[at] = f"{written}{sign} {day}{lines[at][len(lines[at].rstrip()) :]}"
+    return f"{text[: block.start('matter')]}{''.join(lines)}{text[block.end('matter') :]}"
+
+
 def fact_of(text: str) -> str:
     """Return a text without the title, dates and tags in its front matter, and without white space around it.
 

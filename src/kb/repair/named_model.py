@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from kb.api.errors import ModelError
 from kb.embed.onnx.embedder import OnBatch
 from kb.embed.open import open_embedder
@@ -24,9 +22,17 @@ def open_named_model(settings: Settings, on_batch: OnBatch = lambda *_: None) ->
         ModelError: the model, the device or the precision cannot be used.
     """
     in_use = backend(settings).space_in_use(settings)
-    if in_use and in_use != DEFAULT_SPACE and not settings.model_dir:
-        with suppress(ModelError):
-            return open_model_for(in_use, settings, on_batch), in_use
-    begun_in = in_use.precision if in_use else None
+    if in_use is None or in_use == DEFAULT_SPACE or settings.model_dir:
+        return _open(settings, in_use, on_batch), in_use
+    try:
+        return open_model_for(in_use, settings, on_batch), in_use
+    except ModelError as missing:
+        try:
+            return _open(settings, in_use, on_batch), in_use
+        except ModelError:
+            raise missing from None
+
+
+def _open(settings: Settings, in_use: VectorSpace | None, on_batch: OnBatch) -> Embedder:
     where = settings.model_dir, settings.data_dir, settings.device
-    return open_embedder(*where, settings.precision, begun_in, on_batch), in_use
+    return open_embedder(*where, settings.precision, in_use.precision if in_use else None, on_batch)

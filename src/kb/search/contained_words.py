@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from kb.index.words.bm25 import inverse_document_frequency
 from kb.index.words.matches import Occurrences
 from kb.search.query import Query
+
+ENOUGH: Final = 0.4
+"""The share of a query's telling words, by weight, that the best chunk must contain for words to count in full."""
 
 OccurrencesOf = Callable[[Sequence[str], NDArray[np.int64]], Sequence[Occurrences | None]]
 """Returns the occurrences of words in chunks; None for a word that only the database can search for."""
@@ -63,6 +66,17 @@ def contained_words(
     are_there = [_holding([forms[form] for form in group.forms], group.least) for group in telling]
     least_common = [min(weights[form] for form in group.forms) for group in telling]
     return ContainedWords(ids, np.array(are_there), np.array(least_common), forms)
+
+
+def trust_in_words(contained: ContainedWords | None) -> float:
+    """Return how much matches of words count, from 0 to 1: little if no chunk has a good part of the telling words.
+
+    A question in another language than the documents shares only function words and chance matches with them.
+    """
+    if contained is None:
+        return 1.0
+    share = float((contained.weights @ contained.are_there).max() / contained.weights.sum())
+    return min(1.0, share / ENOUGH) ** 2
 
 
 def _holding(forms: Sequence[NDArray[np.bool_]], least: float) -> NDArray[np.bool_]:

@@ -112,8 +112,8 @@ class Ranking:
     successors: Mapping[int, Sequence[int]]
 
 
-def fuse(candidates: Candidates) -> Fused:
-    """Return the scores of candidates, without the bonus for words that appear as typed.
+def fuse(candidates: Candidates, trust: float = 1.0) -> Fused:
+    """Return the scores of candidates, without the bonus for words that appear as typed. `trust` in words is 0 to 1.
 
     Without a matching word, BM25 is 0. A missing vector counts as an average one. If only one leg ran, its scores are
     returned otherwise unchanged.
@@ -123,7 +123,7 @@ def fuse(candidates: Candidates) -> Fused:
         return Fused(alone, nothing, nothing, nothing, typed)
     fts, vec = _in_context(candidates)
     scale = candidates.scale or _scale(fts, vec)
-    words, meaning = (1 - ALPHA) * _z(fts, scale.fts), ALPHA * _z(vec, scale.vec)
+    words, meaning = trust * (1 - ALPHA) * _z(fts, scale.fts), ALPHA * _z(vec, scale.vec)
     return Fused(meaning + words, words, meaning, _lent(candidates, fts, vec, scale), typed)
 
 

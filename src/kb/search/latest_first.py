@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.embed.protocol import Likeness
+
 COMPARED = 10
 """The number of best passages whose dates are compared."""
 
@@ -27,6 +29,7 @@ def latest_first(
     are_there: NDArray[np.bool_],
     vectors_of: Callable[[NDArray[np.int64]], NDArray[np.float32]],
     days_of: Callable[[NDArray[np.int64]], Sequence[str]],
+    likeness: Likeness,
 ) -> NDArray[np.int64]:
     """Return candidates in their order, but the latest of equally relevant passages about one fact first.
 
@@ -37,6 +40,7 @@ def latest_first(
             all the words that any candidate contains are compared.
         vectors_of: returns the vectors of candidates.
         days_of: returns the days of their documents.
+        likeness: the scale of the model's cosines.
     """
     have_all = np.logical_and.reduce(are_there[are_there.any(axis=1)])
     compared = order[:COMPARED]
@@ -44,7 +48,7 @@ def latest_first(
     if compared.size <= 1 or len(set(days := days_of(compared))) == 1:
         return order
     vectors = vectors_of(compared)
-    are_alike = vectors @ vectors.T >= ALIKE
+    are_alike = vectors @ vectors.T >= likeness.limit_of_passages(ALIKE)
     left, places = list(range(compared.size)), list[int]()
     while left:
         latest = max(_equal(left, scores[compared], are_alike), key=lambda place: (days[place], -place))

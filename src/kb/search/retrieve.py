@@ -7,16 +7,18 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.search_models import Explanation
+from kb.embed.protocol import Likeness
 from kb.index.vectors.scores import EMPTY_SCORES, ScoredChunks
 from kb.index.words.emoji import written
 from kb.index.words.matches import Occurrences
 from kb.index.words.query_word_groups import alternatives
-from kb.search.contained_words import ContainedWords, contained_words
+from kb.search.contained_words import ContainedWords, contained_words, trust_in_words
 from kb.search.copied_passages import Deduplicated, deduplicate
 from kb.search.explain import TermScores, explained
 from kb.search.fusion import Candidates, Ranking, Scale, best, fuse, measure_scale, or_none
@@ -59,6 +61,8 @@ Successors = Mapping[int, Sequence[int]]
 SuccessorsOf = Callable[[Iterable[int]], Successors]
 
 
+DEFAULT_LIKENESS: Final = Likeness()
+
 NamedBy = Callable[[Sequence[str], int, int], Sequence["Named"]]
 
 
@@ -73,6 +77,7 @@ class Retriever:
         successors: returns the replacements of documents, nearest first; None if nothing was ever replaced.
         named: returns the documents with some of the given words in their names; None if names are unknown.
         explain: whether passages explain their scores.
+        likeness: the scale of the model's cosines.
     """
 
     def __init__(
@@ -85,7 +90,9 @@ class Retriever:
         named: NamedBy | None = None,
         *,
         explain: bool = False,
+        likeness: Likeness = DEFAULT_LIKENESS,
     ) -> None:
+        self._likeness = likeness
         self._index = index
         self._query = query
         self._vector = vector
@@ -120,8 +127,10 @@ class Retriever:
         candidates = self._joined(replace(candidates, scale=scale or measure_scale(candidates)), literal)
         if missing := name_matches.keys() - set(self._index.documents_of(candidates.ids)) if name_matches else ():
             candidates = self._joined(candidates, self._first_of(missing))
-        fused = fuse(candidates)
-        fused = fused.with_typed(self._typed(candidates, fused.scores))
+        self._contained = self._words_in(candidates.ids)
+        trust = 1.0 if name_matches else trust_in_words(self._contained)
+        fused = fuse(candidates, trust)
+        fused = fused.with_typed(trust * self._typed(candidates, fused.scores))
         order = self._rightly_signed(candidates, best(candidates, fused.scores, candidates.ids.size))
         order = self._latest_first(candidates, fused.scores, order)
         if successors:
@@ -142,7 +151,7 @@ class Retriever:
         self, candidates: Candidates, scores: NDArray[np.float64], order: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Return the order, but of passages that say the same of a fact the latest first."""
-        self._contained = contained = self._words_in(candidates.ids)
+        contained = self._contained
         if contained is None:
             return order
 
@@ -155,7 +164,7 @@ class Retriever:
             hits = self._hits(candidates.ids[places].tolist())
             return [hit.day for hit in hits]
 
-        return latest_first(order, scores, contained.are_there, vectors_of, days_of)
+        return latest_first(order, scores, contained.are_there, vectors_of, days_of, self._likeness)
 
     def _explanations(self, ranking: Ranking, ids: NDArray[np.int64]) -> Mapping[int, Explanation]:
         """Return the explanations of the candidates with these ascending ids."""
@@ -319,12 +328,18 @@ class Retriever:
         for passage in passages:
             passage.exact |= any(other.exact for other in passage.more)
 
+    @property
+    def lacks_rarest(self) -> bool:
+        """Whether no candidate contains the rarest telling word of the query, which may be in no document."""
+        contained = self._contained
+        return contained is not None and not contained.are_there[contained.weights.argmax()].any()
+
     def is_weak(self, passages: Sequence[FoundPassage]) -> bool:
         """Whether the subject of the query is probably not in kb."""
         if not passages or any(self._name_matches.get(passage.document_id) for passage in passages):
             return False
         contained = self._contained_in(np.array(sorted(passage.chunk_id for passage in passages), np.int64))
-        return contained is not None and are_off_subject(self._query, passages, contained)
+        return contained is not None and are_off_subject(self._query, passages, contained, self._likeness)
 
     def without_copies(self, ranking: Ranking, order: Sequence[int], top: int) -> Deduplicated:
         """Return the `top` best candidates, given best first, without copies of a better candidate in another document.

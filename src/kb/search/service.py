@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from time import perf_counter
@@ -12,6 +13,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.api.document_day import has_ended
 from kb.api.errors import ModelChanged
 from kb.api.search_models import CopyOf, UnknownWord, UnreadableFile
 from kb.embed.protocol import Embedder
@@ -25,7 +27,7 @@ from kb.search.passages import PASSAGES, FoundPassage, TokenBudget, count, fit, 
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
 from kb.search.retrieve import Retriever, SuccessorsOf
-from kb.search.unknown_words import unknown_words
+from kb.search.unknown_words import is_mostly_unknown, unknown_words
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import Filter, VectorSpace
 from kb.telemetry.instruments import Instruments
@@ -52,9 +54,9 @@ class SearchAnswer:
     `omitted` counts the passages that did not fit into the budget, `pending` the unfinished jobs.
     `unknown` are the words that no document contains, each with the nearest known words, of which the search used the
     first; an identifier or a name has at most its parts. `unreadable` lists some of the `unreadable_count` files that
-    the query names. `weak` is true if the subject of the query is probably not in kb; then `other_languages` lists
-    languages, other than the query's, of documents within its filter. `operators` are the operators of the query, and
-    `as_typed` the query that searches for the words of `unknown` as they were typed.
+    the query names. `weak` is true if the subject of the query is probably not in kb; then, or if its rarest word is
+    nowhere, `other_languages` lists languages, other than the query's, of documents within its filter. `operators` are
+    the operators of the query, and `as_typed` the query that searches for the words of `unknown` as they were typed.
     """
 
     results: list[FoundPassage]
@@ -138,19 +140,32 @@ class SearchService:
             index = tx.index
             query = query.with_related(index.related(query.single_words()))
             unknown = unknown_words(tx, query)
-            if instead := {word.lower(): nearest[0] for word, nearest in unknown.items() if nearest}:
+            instead = {word.lower(): nearest[0] for word, nearest in unknown.items() if nearest}
+            if instead and not is_mostly_unknown(query, unknown):
                 query = query.respelled(instead)
             query = query.stemmed(index.languages)
             vector = None if query.text is None else self._vector(embedder, query.text)
             successors, named = successors_in(tx), tx.documents.named
             for asked in dict.fromkeys((query, query.without_phrases)):
-                retriever = Retriever(index, asked, vector, self._instruments, successors, named, explain=explain)
+                retriever = Retriever(
+                    index,
+                    asked,
+                    vector,
+                    self._instruments,
+                    successors,
+                    named,
+                    explain=explain,
+                    likeness=embedder.spec.likeness,
+                )
                 if passages := find(retriever, top):
                     break
             if vector and not query.exact:
                 self._recall.observe(vector.result(), query.where, tx.space)
             if query.words and not unknown:
                 retriever.mark_exact(passages)
+            if any(passage.valid_until for passage in passages):
+                today = datetime.now(UTC).date().isoformat()
+                passages.sort(key=lambda passage: has_ended(passage.valid_until, today))
             failed = unreadable(tx, query, index.analyzer)
             total = count(passages)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))
@@ -164,7 +179,7 @@ class SearchService:
                 failed[:MOST_UNREADABLE],
                 len(failed),
                 weak,
-                other_languages(tx, query, index.languages) if weak else [],
+                other_languages(tx, query, index.languages) if weak or retriever.lacks_rarest else [],
             )
 
     def _newest(self, where: Filter, top: int, max_tokens: int | None) -> SearchAnswer:

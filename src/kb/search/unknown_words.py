@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, islice
 from typing import Final
 
@@ -28,6 +28,7 @@ LEAST_DIGITS: Final = 4
 MOST_PARTED: Final = 3
 """The maximum number of unknown words of a query whose parts are searched for."""
 
+SEVERAL: Final = 3
 SHORTEST_PART: Final = 2
 DIGITS_OR_LETTERS: Final = re.compile(r"\d+|[^\W\d_]+")
 
@@ -48,6 +49,12 @@ def unknown_words(tx: Transaction, query: Query) -> dict[str, list[str]]:
         if parts := _parted(word.lower(), everywhere):
             unknown[word] = [parts, *unknown[word]][:NEAREST]
     return unknown
+
+
+def is_mostly_unknown(query: Query, unknown: Collection[str]) -> bool:
+    """Whether most of several telling words are unknown: they are of another language, rather than misspelled."""
+    telling = [form for word in query.telling for form in word.forms[:1]]
+    return len(telling) >= SEVERAL and 2 * sum(form in unknown for form in telling) > len(telling)
 
 
 def _misspelled(tx: Transaction, everywhere: Selection, query: Query) -> dict[str, list[str]]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from kb.embed.protocol import Likeness
 from kb.search.contained_words import ContainedWords
 from kb.search.passages import FoundPassage
 from kb.search.query import Query
@@ -22,7 +23,9 @@ ENOUGH_WORDS: Final = 0.5
 """Without vectors, such a result contains more than this share of the words, each counted once or by its weight."""
 
 
-def are_off_subject(query: Query, passages: Sequence[FoundPassage], contained: ContainedWords) -> bool:
+def are_off_subject(
+    query: Query, passages: Sequence[FoundPassage], contained: ContainedWords, likeness: Likeness
+) -> bool:
     """Whether no passage is similar enough, contains enough of the query's words or one of its identifiers.
 
     Rare words count more, also words that no document contains.
@@ -33,5 +36,5 @@ def are_off_subject(query: Query, passages: Sequence[FoundPassage], contained: C
     share = float((contained.weights @ contained.are_there).max() / contained.weights.sum())
     cosines = [passage.vec_score for passage in passages if passage.vec_score is not None]
     if cosines:
-        return max(cosines) + OF_WORDS * share < LEAST
+        return likeness.of_query(max(cosines)) + OF_WORDS * share < LEAST
     return max(share, float(contained.are_there.mean(axis=0).max())) <= ENOUGH_WORDS

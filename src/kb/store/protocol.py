@@ -572,7 +572,7 @@ class NoteFiles(Protocol):
         """Return what `put` got along with the file of a note."""
 
     def put(self, file: NoteFile, base: bytes) -> None:
-        """Write the row of a file. A path has one row: another note's file loses it."""
+        """Write the row of a file. A path has one row: another note's file loses it, and that of another file goes."""
 
     def settle(self, document_id: int, version: int) -> None:
         """Record that the file of a note matches this version of the note."""

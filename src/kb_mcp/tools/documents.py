@@ -17,6 +17,7 @@ from kb.api.date_parsing import day, moment
 from kb.api.errors import Changed, Invalid, KbError, NotFound, Unauthorized
 from kb.api.limits import DEFAULT_TOP, MAX_ID, MAX_PAGE, MAX_TOP
 from kb.api.search_wording import PROBABLY_NOT, has_no_word, written
+from kb.client.brief import Brief
 from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
@@ -183,10 +184,11 @@ class DocumentTools:
         updated_after: UpdatedAfter = "",
         sort: Annotated[
             Literal["changed", "date", "oldest", "id"],
-            Field(description="The order; newest first, except oldest and id."),
+            Field(description="The order."),
         ] = "changed",
         text: Annotated[int, Field(ge=0, le=2000, description="Characters of each to show."), WHOLE] = 0,
         deleted: Annotated[bool, Field(description="List the bin instead.")] = False,
+        brief: Annotated[str, Field(description="Instead, brief me on this project.")] = "",
         limit: Annotated[int, Field(ge=1, le=200, description="How many, up to 200."), WHOLE] = 50,
         cursor: Cursor = "",
     ) -> ToolResult:
@@ -195,6 +197,9 @@ class DocumentTools:
         Use it for everything on a topic, or for the newest documents; to answer a question, use kb_search. To read a
         thread in order, pass its tag, sort=id and text.
         """
+        if brief:
+            said = await Brief(self._engine, rendering.one_line).text(brief)
+            return tool_result({"notice": NOTICE, "brief": said}, said)
         request: dict[str, Any] = compact_answers.given(
             tag=tags,
             tag_any=tag_any,
@@ -271,13 +276,14 @@ class DocumentTools:
         date: Annotated[str, Field(description="When it happened: yesterday.")] = "",
         thread: Annotated[str, Field(description="Groups notes on one topic: trip-oslo.")] = "",
         source: Annotated[str, Field(description="Who or what says so: Ada.")] = "",
+        valid_until: Annotated[str, Field(description="The last day on which it is true.")] = "",
         replaces: Annotated[int, Field(ge=0, description="The note that this one supersedes."), WHOLE] = 0,
         if_new: Annotated[bool, Field(description="Store nothing if a note already says this.")] = False,
     ) -> ToolResult:
         """Store a note that makes sense on its own: a fact, decision or preference, with who, when and why.
 
         Search first. If a note about it was wrong, correct it with kb_update_note; if it was true and no longer is,
-        pass its id as replaces. The answer has the document_id and the nearest notes (alike), existed if kb had this
+        pass its id as replaces. The answer names similar notes (alike) or the nearest one, has existed if kb had this
         text, and stored=false if if_new stored nothing.
         """
         if source_path:
@@ -287,13 +293,16 @@ class DocumentTools:
             title=title or None,
             tags=tags,
             source_path=source_path or None,
+            valid_until=day(valid_until, "valid_until"),
             **compact_answers.given(thread=thread, source=source, replaces=replaces or None, if_new=if_new or None),
         )
         if accepted["document_id"] is None and accepted["stored"]:  # a note with pictures, which become a file
             accepted |= await self._engine.job(accepted["job_id"], wait=WAIT_SECONDS)
         accepted["alike"] = [_alike(note) for note in accepted["alike"]]
+        accepted["nearest"] = _alike(nearest) if (nearest := accepted.get("nearest")) else None
         answer = compact_answers.receipt(accepted) | compact_answers.given(date=day(date, "date"))
-        return tool_result(with_notice(answer) if accepted["alike"] else answer)
+        has_quotes = accepted["alike"] or accepted["nearest"]
+        return tool_result(with_notice(answer) if has_quotes else answer)
 
     async def kb_update_note(
         self,
@@ -304,6 +313,8 @@ class DocumentTools:
         append: Annotated[str, Field(description="Lines to add at the end.")] = "",
         prepend: Annotated[str, Field(description="Lines to add at the start.")] = "",
         title: Annotated[str, Field(description="A new title.")] = "",
+        date: Annotated[str, Field(description="When the new text was said.")] = "",
+        valid_until: Annotated[str, Field(description="The last day on which it is true.")] = "",
         tags_add: Annotated[Tags, Field(description="Tags to add.")] = [],  # noqa: B006 - pydantic copies it
         tags_remove: Annotated[Tags, Field(description="Tags to remove.")] = [],  # noqa: B006 - pydantic copies it
         if_match: Annotated[str, Field(description="The version that you read.")] = "",
@@ -318,11 +329,12 @@ class DocumentTools:
         """
         if new and not old:
             raise Invalid("new: give old, the text that new replaces; or give text to replace the whole note.")
-        if text and document_id:
+        if text and document_id and not date:
             text = await self._with_own_date(document_id, text)
         change = compact_answers.given(text=text, old=old, append=append, prepend=prepend, title=title)
         change |= {"new": new} if old else {}
         change |= {"once": True} if (append or prepend or old) and not if_match else {}
+        change |= compact_answers.given(date=day(date, "date"), valid_until=day(valid_until, "valid_until"))
         tag_changes = compact_answers.given(tags_add=tags_add, tags_remove=tags_remove)
         if bool(document_id) == bool(document_ids):
             raise Invalid("document_id, document_ids: give exactly one of them.")
@@ -382,7 +394,7 @@ class DocumentTools:
         around: Annotated[int, Field(ge=-1, description="How many neighbours to include."), WHOLE] = -1,
         document_ids: Annotated[list[int], Field(fail_fast=True, description="Read several documents.")] = [],  # noqa: B006 - pydantic copies it
         outline: Annotated[bool, Field(description="List only the headings.")] = False,
-        max_tokens: Annotated[int, Field(ge=0, description="The most tokens to answer with."), WHOLE] = 0,
+        max_tokens: Annotated[int, Field(ge=0, description="At most so many tokens."), WHOLE] = 0,
     ) -> ToolResult:
         """Read a document, whole or at one place.
 
@@ -565,7 +577,7 @@ def _alike(note: JSON) -> JSON:
     is_titled = not note["text"].startswith(note["title"].removesuffix("…"))
     shown = {"title": note["title"] if is_titled else "", "text": note["text"]}
     quotes = {name: quoted(value, MAX_ALIKE)[1:-1] for name, value in shown.items()}
-    return compact_answers.given(document_id=note["document_id"], **quotes)
+    return compact_answers.given(document_id=note["document_id"], **quotes, likeness=note.get("likeness"))
 
 
 def rendered(tool: str, data: JSON) -> ToolResult:

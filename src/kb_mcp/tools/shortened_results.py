@@ -5,9 +5,11 @@ docs/quality.md has the cost of the limits.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
+from kb.api.document_day import has_ended
 from kb.api.limits import DEFAULT_TOP
 from kb.client.client import JSON
 from kb_mcp.tools.compact_answers import passage_text
@@ -121,7 +123,7 @@ def best(reply: JSON, top: int, *, is_ranked: bool) -> JSON:
         return reply
     room, more = (TOKENS_IF_ABSENT, TOKENS_IF_ABSENT) if reply.get("weak") else (TOKENS, TOKENS_WITH_EQUALS)
     kept, spent = dict[int, list[Range]](), 0.0
-    for result in sorted(results, key=lambda result: -result["score"]) if is_ranked else results:
+    for result in sorted(results, key=_by_score) if is_ranked else results:
         ranges = excerpt(result) if kept else []
         cost = _tokens(result, ranges)
         fits = spent + cost <= (more if is_equal(result) else room)
@@ -132,6 +134,12 @@ def best(reply: JSON, top: int, *, is_ranked: bool) -> JSON:
     known = {result["chunk_id"] for result in shown}
     left = [passage for passage in _passages(results) if passage["chunk_id"] not in known]
     return reply | {"results": shown, "further": sum(map(is_similar, left))}
+
+
+def _by_score(result: JSON) -> tuple[bool, float]:
+    """Return the place of a result: what was replaced or has ended comes after what holds."""
+    today = datetime.now(UTC).date().isoformat()
+    return bool(result["replaced_by"]) or has_ended(result.get("valid_until"), today), -result["score"]
 
 
 def _in_order(results: list[JSON], kept: dict[int, list[Range]]) -> list[JSON]:

@@ -211,6 +211,12 @@
     for (const { addedNodes } of changes) for (const each of addedNodes) if (each.nodeType === 1) showLocal(each);
   }).observe(document.body, { childList: true, subtree: true });
 
+  // The day of a note is the reader's, not the server's.
+  addEventListener("click", ({ target }) => {
+    const link = target.closest?.("a[href$='today']");
+    if (link) link.href += `?day=${local(new Date().toISOString().slice(0, 16) + " UTC").slice(0, 10)}`;
+  });
+
   // Copying.
   const offerCopying = () => all("[data-copy]").forEach((button) => (button.hidden = !navigator.clipboard));
   offerCopying();

@@ -147,7 +147,7 @@
   addEventListener("kb:shown", drawOpened);
 
   // The dialog: a combobox (WAI-ARIA) over searches, documents and commands.
-  const PAGES = { Map: "map", Tags: "tags", Duplicates: "duplicates", "Recently added": "jobs", "Failed jobs": "jobs?status=failed", "Changes and undo": "changes", Folders: "folders", Backups: "backups", Doctor: "doctor", Settings: "settings", Keys: "keys", "Connect agents": "connect", Server: "server", Help: "help/" };
+  const PAGES = { "Today’s note": "today", Map: "map", Tags: "tags", Duplicates: "duplicates", "Recently added": "jobs", "Failed jobs": "jobs?status=failed", "Changes and undo": "changes", Folders: "folders", Backups: "backups", Doctor: "doctor", Settings: "settings", Keys: "keys", "Connect agents": "connect", Server: "server", Help: "help/" };
   const MANAGED = ["backups", "doctor", "keys"];
   const button = find(".find");
   const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
@@ -212,8 +212,11 @@
     draw([search, ...named, ...others]);
     const [documents, tags, guide] = await Promise.all([found(query), tagged(query), guided(query)]);
     if (documents && field.value.trim() === query) {
-      const chosen = options[at]?.label;
-      draw([search, ...named, ...tags, ...documents, ...others, ...guide]);
+      // A document with exactly this title is what was meant, unless something else was already chosen.
+      const isNamed = ({ label }) => label.trim().toLowerCase() === query.toLowerCase();
+      const exact = documents.filter(isNamed);
+      const chosen = at === 0 && exact.length ? exact[0].label : options[at]?.label;
+      draw([...exact, search, ...named, ...tags, ...documents.filter((each) => !isNamed(each)), ...others, ...guide]);
       select(Math.max(0, options.findIndex((each) => each.label === chosen)));
     }
   };

@@ -30,7 +30,9 @@ from kb.embed.artifact import (
 from kb.embed.models import sentence_transformer
 from kb.embed.models.catalogue import Entry, catalogue
 from kb.embed.models.hub import OnStep, download, refuse_small_disk
+from kb.embed.models.likeness import measure
 from kb.embed.models.prepare import find_model, scratch_folder
+from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.filesystem import sync
 
 PARTS: Final = (MANIFEST, ONNX, DATA, TOKENIZER)
@@ -134,8 +136,7 @@ def _from_hub(entry: Entry, home: Path, on_step: OnStep) -> ModelFiles:
         on_step("converting")
         with scratch_folder(home) as scratch:
             files = _convert(raw, scratch / "model", entry.name)
-            files = _with_prefixes(files, entry)
-            kept = _keep(files, home)
+            kept = _keep(_with_prefixes(files, entry), home)
     shutil.rmtree(raw, ignore_errors=True)
     return kept
 
@@ -164,10 +165,12 @@ def _verified(folder: Path, where: Path | None = None) -> ModelFiles:
 
 
 def _keep(files: ModelFiles, home: Path) -> ModelFiles:
-    """Move a model from the scratch folder to its place, unless it is there already."""
+    """Move a model from the scratch folder to its place, unless it is there already, and measure its cosines before."""
     place = home / f"{files.manifest.model}-{files.manifest.digest[:12]}"
     with suppress(InvalidArtifact):
         return load_model(place)
+    if not files.manifest.likeness:
+        write_manifest(files.onnx.parent, replace(files.manifest, likeness=measure(OnnxEmbedder(files, "cpu"))))
     shutil.rmtree(place, ignore_errors=True)
     files.onnx.parent.replace(place)
     sync(home)

@@ -23,7 +23,7 @@ from kb.embed.onnx.providers import DEVICES, Device, candidates
 from kb.embed.onnx.requirements import Machine
 from kb.embed.onnx.session import CPU, RUNTIME_ERRORS, available_cores, detect_machine, fault_in, open_session
 from kb.embed.onnx.substitute import Substitute
-from kb.embed.protocol import ModelSpec
+from kb.embed.protocol import Likeness, ModelSpec
 
 OnBatch = Callable[[int, float], None]
 Batch = Sequence[Sequence[int]]
@@ -251,6 +251,7 @@ def _spec(files: ModelFiles, special_tokens: int) -> ModelSpec:
         special_tokens=special_tokens,
         query_prefix=manifest.query_prefix,
         passage_prefix=manifest.passage_prefix,
+        likeness=Likeness(*manifest.likeness),
     )
 
 
