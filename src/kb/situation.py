@@ -1,6 +1,7 @@
 """The facts about the running engine, for `kb.attention` and for its metrics."""
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 from kb import clock
 from kb.api.status_models import Attention
@@ -8,12 +9,16 @@ from kb.attention import Facts, attention, free_space
 from kb.backup.record import BackupRecord
 from kb.documents.disk_use import DiskUse
 from kb.documents.watched_folders import state_of, watched
+from kb.folders.timed_reads import Latest
 from kb.gauges import Signals
 from kb.live_settings import LiveSettings
 from kb.notes_folder.folders import KeptFolders
 from kb.store.default_space import DEFAULT_SPACE
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import Counts
+
+LOOK_SECONDS: Final = 2
+"""How long kb waits for the disks of its folders, because somebody waits for the answer."""
 
 
 class Situation:
@@ -43,6 +48,7 @@ class Situation:
         self._kept_folders = kept_folders
         self._sizes = sizes
         self._refused = refused
+        self._places = Latest(LOOK_SECONDS)
 
     def attention(self, tx: Transaction, counts: Counts) -> list[Attention]:
         """Return what needs attention."""
@@ -52,9 +58,14 @@ class Situation:
         """Return the facts of this moment; `counts` are about the whole store."""
         settings, jump = self._live.settings, clock.own.look()
         folders = dict(folders_in_trouble(tx)) | dict(self._kept_folders.troubles())
+        try:
+            backups, free = self._places.of(lambda: (self._record.facts(settings), free_space(settings)))
+        except OSError as error:
+            backups, free = None, {}
+            folders["a folder of kb (KB_DATA_DIR, KB_BACKUP_DIR or KB_NOTES_DIR)"] = str(error.strerror)
         return Facts(
-            backups=self._record.facts(settings),
-            free=free_space(settings),
+            backups=backups,
+            free=free,
             queue_age=counts.queue_age,
             folders=folders,
             settings=self._live.faults,

@@ -1,9 +1,12 @@
 """Optional fields, operations, the steps of an undo, and duplicates in words for people."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
-OPTIONAL_FIELDS: Final = {"source": "from"}
+from kb.api.document_day import has_ended
+
+OPTIONAL_FIELDS: Final = {"source": "from", "valid_until": "valid until"}
 """The words that every client puts before the value of an optional field of a note."""
 
 ACTIONS: Final = {
@@ -16,7 +19,10 @@ ACTIONS: Final = {
 
 def optional_facts(document: Mapping[str, Any]) -> dict[str, str]:
     """Return the optional fields that a document has, each by the words before its value."""
-    return {words: document[name] for name, words in OPTIONAL_FIELDS.items() if document.get(name)}
+    words_of = OPTIONAL_FIELDS
+    if has_ended(document.get("valid_until"), datetime.now(UTC).date().isoformat()):
+        words_of = words_of | {"valid_until": "ended"}
+    return {words: document[name] for name, words in words_of.items() if document.get(name)}
 
 
 def describe_step(step: dict[str, Any]) -> str:

@@ -16,11 +16,13 @@ from fastmcp.utilities.lifespan import combine_lifespans
 from opentelemetry.trace import SpanKind, Tracer
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from kb.asgi.bearer import CHALLENGE, BearerMiddleware, FirstKeyMiddleware, Guesses
+from kb.asgi.error_replies import on_http_exception
 from kb.asgi.hosts import OriginMiddleware
 from kb.asgi.key_check import FirstKey, SecretFile
 from kb.asgi.probes import ProbesFirst
@@ -233,7 +235,7 @@ def http_app(server: FastMCP, settings: GatewaySettings, door: Door, mounted: st
         mounted: the path that the app is mounted under.
     """
     streaming = server.http_app(path=ENDPOINT, stateless_http=True, json_response=False, host_origin_protection=False)
-    names = listed(settings.mcp_allowed_hosts)
+    names = settings.hosts
     app = server.http_app(
         path=ENDPOINT,
         middleware=[
@@ -250,6 +252,7 @@ def http_app(server: FastMCP, settings: GatewaySettings, door: Door, mounted: st
         allowed_hosts=names,
         allowed_origins=["*"],  # `OriginMiddleware` checks more than this
     )
+    app.add_exception_handler(HTTPException, on_http_exception)
     app.router.lifespan_context = combine_lifespans(app.lifespan, streaming.lifespan)
     return app
 

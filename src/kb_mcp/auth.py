@@ -4,8 +4,8 @@ A key in the gateway's settings has the rights of the gateway. For any other key
 owner and acts on behalf of that key, so that only the engine decides about access.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
@@ -21,7 +21,7 @@ from kb.asgi.bearer import CALLER
 from kb.asgi.key_check import Identify, SettingsKeys, identify_by
 from kb.client.client import EngineClient
 from kb.settings import listed
-from kb_mcp.clients import note_headers
+from kb_mcp.clients import holding, note_headers
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -115,21 +115,14 @@ def current_name() -> str | None:
     return caller.name if caller.is_named else None
 
 
-@contextmanager
-def acting_as(caller: Caller) -> Iterator[None]:
+def acting_as(caller: Caller) -> AbstractContextManager[None]:
     """Act on behalf of a caller during the block."""
-    token = _caller.set(caller)
-    try:
-        yield
-    finally:
-        _caller.reset(token)
+    return holding(_caller, caller)
 
 
-@contextmanager
-def acting_for(name: str | None) -> Iterator[None]:
+def acting_for(name: str | None) -> AbstractContextManager[None]:
     """Act on behalf of the key with a name during the block; for None, of the gateway itself."""
-    with acting_as(Caller(name, is_named=True) if name else ANYONE):
-        yield
+    return acting_as(Caller(name, is_named=True) if name else ANYONE)
 
 
 def behalf_headers(_method: str, _path: str) -> dict[str, str]:

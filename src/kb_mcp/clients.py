@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import Final, TypeVar
 
 from fastmcp.server.dependencies import get_context
 from starlette.types import Scope
 
 from kb.api.version_check import USER_AGENT
+
+Value = TypeVar("Value")
 
 MAX_CLIENT: Final = 60
 UNSAFE: Final = re.compile(r"[^\x20-\x27\x2a-\x7e]")
@@ -27,13 +29,18 @@ def note_headers(scope: Scope) -> None:
 
 
 @contextmanager
-def acting_as_client(name: str) -> Iterator[None]:
-    """Attribute calls to the engine in the block to a program, whichever program made the request."""
-    token = _client.set(name)
+def holding(variable: ContextVar[Value], value: Value) -> Iterator[None]:
+    """Give a variable a value during the block."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _client.reset(token)
+        variable.reset(token)
+
+
+def acting_as_client(name: str) -> AbstractContextManager[None]:
+    """Attribute calls to the engine in the block to a program, whichever program made the request."""
+    return holding(_client, name)
 
 
 def client_headers(method: str, path: str) -> dict[str, str]:

@@ -53,7 +53,7 @@ UNLISTED: Final = {
     "kb_upload_start": {"sha256"},
     "kb_upload_chunk": {"sha256"},
     "kb_upload_finish": {"sha256"},
-    "kb_update_note": {"prepend", "document_ids"},
+    "kb_update_note": {"prepend", "document_ids", "valid_until"},
     "kb_history": {"start"},
     "kb_jobs": {"limit", "cursor"},
 }

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 
 from kb.api.limits import MAX_UPLOAD_MB
-from kb.settings import EngineKey, Key, Url, UserPath
+from kb.settings import EngineKey, Key, Url, UserPath, listed
 
 
 def _public(url: str) -> str:
@@ -76,3 +76,9 @@ class GatewaySettings(EngineKey):
     mcp_chatgpt: bool = False
     mcp_collections: bool = False
     mcp_collection_names: str = "documents,memory,workspace"
+
+    @property
+    def hosts(self) -> list[str]:
+        """The names by which clients may call the gateway besides loopback."""
+        own = [urlsplit(self.public_url).netloc] if self.public_url else []
+        return [*listed(self.mcp_allowed_hosts), *own]

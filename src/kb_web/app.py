@@ -1,25 +1,19 @@
-"""The web interface as an ASGI app, with all its routes."""
-
-from __future__ import annotations
+"""The web interface as an ASGI app."""
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
-from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import PathLike, StaticFiles
-from starlette.types import ASGIApp, Scope
+from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from kb.api.errors import KbError, SettingError
 from kb.asgi.bearer import FirstKeyMiddleware
@@ -31,11 +25,6 @@ from kb.asgi.subapps import AppContext, WatchFolder
 from kb.settings import Settings, listed
 from kb.telemetry.tracing import start_tracing
 from kb_web.forms import BYTES_OF_CHARACTER
-
-if TYPE_CHECKING:
-    from kb_web.sessions import Visit
-
-    Page = Callable[[Request, Visit], Awaitable[Response]]
 
 SMALL_BODY: Final = 1 << 20
 SIGN_IN_BODY: Final = 64 << 10
@@ -49,35 +38,6 @@ ABSENT: Final = (
     "The web interface is not installed. To get it, install kb-local again, with its dependencies.\n"
     "The HTTP API is at /api/v1, and its description at /docs. Agents connect to /mcp.\n"
 )
-
-
-class StaticPages(StaticFiles):
-    """Static files, which a browser caches forever if their URL contains the current version.
-
-    Args:
-        state: the version in URLs; a page from before an upgrade requests another one.
-    """
-
-    def __init__(self, folder: Path, state: str) -> None:
-        super().__init__(directory=folder)
-        self._state = state.encode()
-
-    def file_response(
-        self, full_path: PathLike, stat_result: os.stat_result, scope: Scope, status_code: int = 200
-    ) -> Response:
-        response = super().file_response(full_path, stat_result, scope, status_code)
-        if scope["query_string"] == self._state:
-            response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-        return response
-
-
-class IdConvertor(IntegerConvertor):
-    """A number in a path that fits the engine's ids; a path with any other number does not match."""
-
-    regex = "[0-9]{1,18}"
-
-
-register_url_convertor("id", IdConvertor())
 
 
 def create_app(context: AppContext | None = None) -> Starlette:
@@ -97,6 +57,7 @@ def create_app(context: AppContext | None = None) -> Starlette:
 
 def pages_app(settings: Settings, engine: ASGIApp, watch_folder: WatchFolder | None = None) -> Starlette:
     from kb_web.pages import on_error
+    from kb_web.routes import ROUTES
     from kb_web.sessions import Sessions
 
     registry = CollectorRegistry()
@@ -110,7 +71,7 @@ def pages_app(settings: Settings, engine: ASGIApp, watch_folder: WatchFolder | N
 
     app = Starlette(
         lifespan=lifespan,
-        routes=page_routes(),
+        routes=ROUTES,
         exception_handlers={KbError: on_error, HTTPException: on_error},
         middleware=[
             Middleware(RequestMiddleware, seconds=seconds, tracer=tracer),
@@ -126,108 +87,6 @@ def pages_app(settings: Settings, engine: ASGIApp, watch_folder: WatchFolder | N
     app.state.stopping = stopping
     app.state.before_stop = stopping.set
     return app
-
-
-def page_routes() -> list[BaseRoute]:
-    """Return all routes; each page receives its visit."""
-    from kb_web import (
-        add,
-        attachments,
-        bulk_actions,
-        changes,
-        documents,
-        duplicates,
-        folders,
-        guide,
-        history,
-        live_updates,
-        maintenance,
-        notes,
-        overview,
-        search,
-        settings,
-        sign_in,
-        suggestions,
-        tags,
-    )
-    from kb_web.pages import STATIC, assets
-
-    def at(path: str, page: Page, *methods: str) -> Route:
-        return Route(path, visited(page), methods=methods or ("GET",), name=page.__name__)
-
-    return [
-        at("/", search.search),
-        at("/documents", documents.browse),
-        at("/d/{id:id}", documents.document),
-        at("/d/{id:id}/file", documents.download),
-        at("/d/{id:id}/picture", documents.show_picture),
-        at("/d/{id:id}/pages/{number:id}.png", documents.page_picture),
-        at("/d/{id:id}/tags", documents.change_tags, "POST"),
-        at("/d/{id:id}/delete", documents.delete, "POST"),
-        at("/d/{id:id}/edit", notes.edit, "GET", "POST"),
-        at("/d/{id:id}/history", history.versions),
-        at("/d/{id:id}/history/{number:id}", history.version),
-        at("/d/{id:id}/compare/{other:id}", duplicates.compare),
-        at("/d/{id:id}/revert", history.revert, "POST"),
-        at("/many", bulk_actions.many, "POST"),
-        at("/new", notes.new, "GET", "POST"),
-        at("/preview", notes.preview, "POST"),
-        at("/suggest", suggestions.suggest),
-        at("/attach", attachments.attach, "POST"),
-        at("/add", add.add, "GET", "POST"),
-        at("/jobs", add.jobs),
-        at("/jobs/{id:id}", add.job),
-        at("/jobs/{id:id}/retry", add.retry, "POST"),
-        at("/jobs/{id:id}/drop", add.drop, "POST"),
-        at("/bin", history.binned),
-        at("/bin/{id:id}/restore", history.restore, "POST"),
-        at("/bin/{id:id}/purge", history.purge, "POST"),
-        at("/changes", changes.changes),
-        at("/changes/{id:id}", changes.change),
-        at("/changes/{id:id}", changes.take_back, "POST"),
-        at("/duplicates", duplicates.duplicates),
-        at("/duplicates/dismissed", duplicates.dismiss, "POST"),
-        at("/overview", overview.overview),
-        at("/map", overview.document_map),
-        at("/map.json", overview.points),
-        at("/connect", overview.connect),
-        at("/backups", maintenance.backups, "GET", "POST"),
-        at("/doctor", maintenance.doctor, "GET", "POST"),
-        at("/tags", tags.tags, "GET", "POST"),
-        at("/folders", folders.folders, "GET", "POST"),
-        at("/folders/{watch_id}/sync", folders.sync_folder, "POST"),
-        at("/folders/{watch_id}/stop", folders.stop_folder, "POST"),
-        at("/notes-folder", maintenance.notes_folder, "POST"),
-        at("/settings", settings.settings, "GET", "POST"),
-        at("/model", settings.model, "GET", "POST"),
-        at("/settings/theme", settings.theme, "POST"),
-        at("/keys", settings.keys, "GET", "POST"),
-        at("/events", live_updates.events),
-        at("/sign-in", sign_in.sign_in, "GET", "POST"),
-        at("/sign-out", sign_in.sign_out, "POST"),
-        at("/open", sign_in.open_link),
-        at("/help", guide.start),
-        at("/help/{path:path}", guide.show),
-        at("/manifest.webmanifest", sign_in.manifest),
-        at("/opensearch.xml", sign_in.opensearch),
-        Mount("/static", StaticPages(STATIC, assets())),
-    ]
-
-
-def visited(page: Page) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint that passes the visit to a page, and sets the visit's cookie on the response."""
-    from kb_web.pages import render
-
-    async def endpoint(request: Request) -> Response:
-        visit = request.app.state.visits.of(request)
-        request.state.visit = visit
-        if not visit.is_known and request.headers.get("sec-fetch-site") == "cross-site":
-            return render(request, "continue.html")  # a link from another site: the browser did not send the cookie
-        response = await page(request, visit)
-        visit.send_cookie(response)
-        return response
-
-    return endpoint
 
 
 def guard(settings: Settings) -> Middleware:

@@ -29,22 +29,33 @@ async def attach(request: Request, visit: Visit) -> Response:
     if not isinstance(file, UploadFile) or not file.filename:
         raise Invalid("file: choose a file.")
     name = await asyncio.to_thread(unique_name, file.filename, file.file)
-    path = f"{FOLDER}/{name}"
+    vault = await vault_of(visit, str(form.get("id", "")))
+    path = f"{vault}{FOLDER}/{name}"
     picture = await asyncio.to_thread(picture_type, file.file)
-    if kept := await kept_file(visit, name):
+    if kept := await kept_file(visit, vault, name):
         return JSONResponse({"text": f"{'!' if picture else ''}[[{kept}]]", "error": None}, headers=PAGE_HEADERS)
     job = await visit.engine.add_file(name, file.file, source_path=path, wait=WAIT_SECONDS)
     await form.close()
     error = (await visit.engine.job(job["job_id"]))["error"] if job["status"] == "failed" else None
-    return JSONResponse({"text": f"{'!' if picture else ''}[[{path}]]", "error": error}, headers=PAGE_HEADERS)
+    return JSONResponse({"text": f"{'!' if picture else ''}[[{FOLDER}/{name}]]", "error": error}, headers=PAGE_HEADERS)
 
 
-async def kept_file(visit: Visit, name: str) -> str | None:
+async def kept_file(visit: Visit, vault: str, name: str) -> str | None:
     """Return the path of an attachment that was added before with the same content, under this or another name."""
     digest = PurePosixPath(name).stem.rpartition("-")[2]
-    page = await visit.engine.documents(name=f"*-{digest}.*", source_prefix=f"{FOLDER}/")
+    page = await visit.engine.documents(name=f"*-{digest}.*", source_prefix=f"{vault}{FOLDER}/")
     paths = (document["source_path"] for document in page["documents"] if document["content_hash"].startswith(digest))
-    return next(paths, None)
+    return next((path.removeprefix(vault) for path in paths), None)
+
+
+async def vault_of(visit: Visit, document_id: str) -> str:
+    """Return the beginning of the paths in the folder that kb writes a note to; empty for other notes."""
+    if not document_id.isdigit():
+        return ""
+    path = (await visit.engine.document(int(document_id)))["source_path"] or ""
+    folders = (await visit.engine.folders())["folders"]
+    prefixes = [row["prefix"] for row in folders if row["watch"] and row["watch"]["both"]]
+    return next(filter(path.startswith, prefixes), "")
 
 
 def unique_name(filename: str, content: BinaryIO) -> str:

@@ -1,7 +1,7 @@
 """Change many documents or jobs at once, as one operation that can be undone."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -34,8 +34,6 @@ UNCHANGED: Final = {
 }
 OF_JOBS: Final = ("retry", "dismiss")
 SECONDS: Final = re.compile(r"[0-9]{1,12}\.[0-9]{3}")
-ALL_PAGES: Final = 500
-"""Number of rows of a page when all rows are read."""
 
 
 @dataclass(slots=True)
@@ -137,21 +135,10 @@ async def every(visit: Visit, act: str, params: QueryParams, total: int | None, 
     if act in OF_JOBS:
         failed = [job async for job in visit.engine.iter_jobs(status="failed") if seconds(job["finished_at"]) <= seen]
         return [job["id"] for job in failed if act == "dismiss" or remedy_for(job["error"]) == "retry"]
-    documents = binned(visit) if act == "restore" else visit.engine.iter_documents(**documents_asked(params))
+    documents = visit.engine.iter_bin() if act == "restore" else visit.engine.iter_documents(**documents_asked(params))
     rows = [document async for document in documents]
     check_unchanged(rows, total, seen)
     return [document["id"] for document in rows]
-
-
-async def binned(visit: Visit) -> AsyncIterator[Row]:
-    """Yield all deleted documents."""
-    cursor = None
-    while True:
-        page = await visit.engine.bin(limit=ALL_PAGES, cursor=cursor)
-        for document in page["documents"]:
-            yield document
-        if (cursor := page["next_cursor"]) is None:
-            return
 
 
 def check_unchanged(documents: list[Row], total: int | None, seen: float) -> None:

@@ -23,6 +23,7 @@ from kb.api.tag_tree import tags_above
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
 from kb.markdown.signs import MARKDOWN
 from kb_web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
+from kb_web.folder_tree import folder_tree
 from kb_web.markdown_links import PICTURES
 from kb_web.marking import matched
 from kb_web.notices import one_operation, place_in
@@ -38,6 +39,7 @@ MOST_OUTLINED: Final = 600
 """If a document has more chunks, the outline only covers the visible ones."""
 
 PAGE: Final = 50
+ORDERS: Final = ("recent", "oldest", "date")
 COUNTED: Final = 500
 """Number of documents of a filtered list whose tags are counted."""
 
@@ -74,11 +76,13 @@ async def browse(request: Request, visit: Visit) -> Response:
     asked = documents_asked(params)
     cursor = params.get("cursor") or None
     pairs = [(name, value) for name, value in params.multi_items() if name != "cursor" and value]
+    unsorted = [pair for pair in pairs if pair[0] != "sort"]
     active = active_filters(pairs)
-    page, status, tags = await asyncio.gather(
+    page, status, tags, tree = await asyncio.gather(
         visit.engine.documents(**asked, limit=PAGE, cursor=cursor, total="true"),
         visit.engine.status(),
         tags_within(visit, asked) if active else all_tags(visit),
+        folder_tree(visit, asked["source_prefix"] or ""),
     )
     return render(
         request,
@@ -91,6 +95,8 @@ async def browse(request: Request, visit: Visit) -> Response:
         active=active,
         asked=asked,
         status=status,
+        tree=tree,
+        orders={name: urlencode([*unsorted, ("sort", name)]) for name in ORDERS},
         tags=[
             row | {"query": urlencode([*pairs, ("tag", row["tag"])])} for row in tags if row["tag"] not in asked["tag"]
         ],
@@ -134,7 +140,7 @@ def documents_asked(params: QueryParams) -> dict[str, Any]:
         "lang": language_asked(params) or None,
         "source_prefix": params.get("path") or None,
         "name": params.get("name") or None,
-        "sort": "oldest" if params.get("sort") == "oldest" else "recent",
+        "sort": sort if (sort := params.get("sort")) in ORDERS else "recent",
     }
 
 

@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from kb.markdown.front_matter import BLOCK
+from kb_web.formulas import mathml
 from kb_web.markdown_links import WEB, Surroundings, anchor_of, is_harmless
 from kb_web.markdown_syntax import BLOCK_ID, SIZE, add_syntax
 from kb_web.marking import mark
@@ -196,8 +197,10 @@ def _tag(token: Token, env: EnvType) -> str:
 
 
 def _math(token: Token, env: EnvType) -> str:
-    shown = _marked(token.content.strip(), env)
-    if token.type == "math_block":
+    is_block, shown = token.type == "math_block", _marked(token.content.strip(), env)
+    if "<mark>" not in shown and (drawn := mathml(token.content.strip(), is_block=is_block)):
+        return drawn
+    if is_block:
         return Markup('<pre class="math"><code>{}</code></pre>\n').format(shown)
     return Markup('<code class="math">{}</code>').format(shown)
 

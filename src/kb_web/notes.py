@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from difflib import SequenceMatcher
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ PREVIEWED: Final = 200_000
 DELETED: Final = (
     "This note was deleted while you were writing. Save your text as a new note, or restore the old note from the bin."
 )
+DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 HASH: Final = re.compile("[0-9a-f]{64}")
 
 Draft = dict[str, str]
@@ -80,6 +82,18 @@ def _known_notice(answer: Row) -> Notice | None:
     similar = "Similar notes:" if links else ""
     text = " ".join(filter(None, (known, similar)))
     return Notice(text, links=links) if text else None
+
+
+async def today(request: Request, visit: Visit) -> Response:
+    """Lead to the note that is named after a day, or to a new one; without a day, it is the server's own."""
+    await visit.require()
+    asked = request.query_params.get("day", "")
+    day = asked if DAY.fullmatch(asked) else f"{datetime.now().astimezone():%Y-%m-%d}"
+    [link] = (await visit.engine.look_up_links(f"[[{day}]]"))["links"]
+    if link["document_id"] is None:
+        return redirect(visit, f"new?title={day}")
+    shown = await visit.engine.document(link["document_id"], chunks=1)
+    return redirect(visit, f"d/{shown['id']}" + ("/edit" if shown["doc_type"] == "note" else ""))
 
 
 async def edit(request: Request, visit: Visit) -> Response:

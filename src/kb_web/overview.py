@@ -28,7 +28,6 @@ async def overview(request: Request, visit: Visit) -> Response:
     failed = await visit.engine.jobs(status="failed", limit=10)
     types = sorted(((kind(name), number) for name, number in status["documents"].items()), key=lambda row: -row[1])
     added, is_whole = await recent(visit)
-    passed = await activity(visit)
     return render(
         request,
         "overview.html",
@@ -37,10 +36,14 @@ async def overview(request: Request, visit: Visit) -> Response:
         types=types,
         days=added,
         is_whole=is_whole,
-        passed=passed,
-        storage=await storage(visit),
         failed=[job_row(job) for job in failed["jobs"]],
     )
+
+
+async def server(request: Request, visit: Visit) -> Response:
+    """Show what the engine is made of, what it takes, and how fast it was in the last hour."""
+    status, passed, used = await asyncio.gather(visit.engine.status(), activity(visit), storage(visit))
+    return render(request, "server.html", status=status, passed=passed, storage=used)
 
 
 async def recent(visit: Visit) -> tuple[list[tuple[str, int]], bool]:

@@ -1,8 +1,9 @@
 """The search page: results with filters, or recent documents if the query is empty."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -13,10 +14,15 @@ from kb.api.search_wording import FEW, PROBABLY_NOT, end_of_exact, has_no_word
 from kb_web.document_html import Row, plain, snippet
 from kb_web.marking import matched
 from kb_web.pages import render
-from kb_web.rows import document_row, job_row, place
+from kb_web.rows import document_row, place
 from kb_web.search_filters import facets
 from kb_web.search_form import COUNTED, LIMIT, MODES, SearchForm
 from kb_web.sessions import Visit
+
+SHOWN: Final = 8
+LOOKED_AT: Final = 40
+FEW_TOGETHER: Final = 4
+"""More documents that changed in one minute were changed by a program, or by one command."""
 
 
 async def search(request: Request, visit: Visit) -> Response:
@@ -57,20 +63,25 @@ async def search(request: Request, visit: Visit) -> Response:
 
 
 async def home(visit: Visit) -> dict[str, Any]:
-    documents, failed, status, tags = await asyncio.gather(
-        visit.engine.documents(sort="recent", limit=8),
-        visit.engine.jobs(status="failed", limit=5),
+    documents, status, tags = await asyncio.gather(
+        visit.engine.documents(sort="recent", limit=LOOKED_AT),
         visit.engine.status(),
         visit.engine.tags(),
     )
     return {
         "results": None,
         "facets": facets(SearchForm(""), []),
-        "documents": [document_row(document) for document in documents["documents"]],
-        "failed": [job_row(job) for job in failed["jobs"]],
+        "documents": by_a_person(document_row(document) for document in documents["documents"])[:SHOWN],
         "status": status,
         "tags": sorted(tags["tags"], key=lambda count: -count["branch"])[:30],
     }
+
+
+def by_a_person(rows: Iterable[Row]) -> list[Row]:
+    """Return documents, first those that did not change together with many others within a minute."""
+    rows = list(rows)
+    together = Counter(row["when"][: len("2026-11-29T12:30")] for row in rows)
+    return sorted(rows, key=lambda row: together[row["when"][: len("2026-11-29T12:30")]] > FEW_TOGETHER)
 
 
 def shown(asked: SearchForm, results: Sequence[Row], every: Sequence[Row]) -> list[Row]:

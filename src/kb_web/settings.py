@@ -131,7 +131,7 @@ async def theme(request: Request, visit: Visit) -> Response:
 
 
 async def keys(request: Request, visit: Visit) -> Response:
-    """List the keys with rights, and when each was last used; forms make, rotate and revoke keys."""
+    """List the keys and the programs that use them; forms make, rotate and revoke keys, and disconnect programs."""
     if request.method != "POST":
         return await show_keys(request, visit)
     form = await visit.form(request)
@@ -142,12 +142,11 @@ async def keys(request: Request, visit: Visit) -> Response:
         return await show_keys(request, visit, error.status, wrong=error.detail, sent=dict(form))
     if made:
         return await show_keys(request, visit, made=made)
-    visit.leave_notice(Notice(f"Revoked the key “{name}”. kb refuses it from now on."))
     return redirect(visit, "keys")
 
 
 async def act_on_key(visit: Visit, act: str, name: str, form: FormData) -> Row | None:
-    """Make, rotate or revoke a key; return the new one.
+    """Make, rotate or revoke a key, or disconnect a program; return the new key.
 
     Raises:
         Invalid: the action does not exist.
@@ -167,8 +166,13 @@ async def act_on_key(visit: Visit, act: str, name: str, form: FormData) -> Row |
         return made
     if act == "revoke":
         await visit.engine.revoke_key(name)
+        visit.leave_notice(Notice(f"Revoked the key “{name}”. kb refuses it from now on."))
         return None
-    raise Invalid("act: must be first, make, rotate or revoke.")
+    if act == "end":
+        grant = await visit.engine.end_grant(name)
+        visit.leave_notice(Notice(f"Disconnected “{grant['client_name']}”. kb refuses it from now on."))
+        return None
+    raise Invalid("act: must be first, make, rotate, revoke or end.")
 
 
 async def show_keys(
@@ -180,12 +184,13 @@ async def show_keys(
     sent: Row | None = None,
 ) -> Response:
     """Show the keys with rights, and a key that was just made."""
-    reply, state = await asyncio.gather(visit.engine.keys(), visit.engine.settings())
+    reply, programs, state = await asyncio.gather(visit.engine.keys(), visit.engine.grants(), visit.engine.settings())
     return render(
         request,
         "keys.html",
         status,
         keys=reply["keys"],
+        grants=programs["grants"],
         is_keyed=state["keyed"],
         is_reachable=state["reachable"],
         is_shared=_is_shared(state["settings"]),

@@ -49,6 +49,22 @@ async def test_what_a_limited_agent_writes_is_within_its_limit_and_bears_its_nam
     assert {line["by"] for line in lines} == {"tagged"}
 
 
+async def test_a_key_that_may_only_read_is_offered_only_tools_that_read(guarded, reader, tagged):
+    async with agent_of(guarded, reader.token) as agent:
+        tools = await agent.list_tools()
+        assert {tool.annotations.read_only_hint for tool in tools} == {True}
+        assert "kb_search" in {tool.name for tool in tools}
+        assert "kb_addnote" not in agent.instructions
+        with pytest.raises(ToolError, match="This key may read, but not write"):
+            await agent.call_tool("kb_addnote", {"text": "x"})
+        with pytest.raises(ToolError) as unknown:
+            await agent.call_tool("kb_addnotes", {"text": "x"})
+        assert "kb_addnote," not in str(unknown.value)
+    async with agent_of(guarded, tagged.token) as agent:
+        assert len(await agent.list_tools()) == 13
+        assert "kb_addnote" in agent.instructions
+
+
 async def test_an_upload_belongs_to_the_key_that_began_it_whatever_way_it_ends(guarded, admin, tagged, writer):
     content = b"what the limited agent uploads, in chunks"
     data = base64.b64encode(content).decode()

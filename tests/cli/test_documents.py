@@ -195,7 +195,7 @@ def test_versions_are_listed_shown_compared_and_reverted_to(kb, note, tag):
     assert rows[0][3].endswith("(cli)")
     assert kb("history", note, 1).stdout == f"The {tag} is lit at six."
     assert kb("history", note, 1, "--diff").stdout == f"The {tag} is lit at [-six-]{{+seven+}}.\n"
-    assert kb("history", note, "--diff").returncode == 2
+    assert kb("history", note, "--diff").stdout == kb("history", note, 1, "--diff").stdout
     assert kb("get", note, "--text", "--version", 1).stdout == f"The {tag} is lit at six."
     assert kb("get", note, "--version", 3).returncode == 5
     assert "Leave --version out" in kb("get", note, "--version", 1, "--file", "-").stderr
@@ -254,3 +254,32 @@ def test_links_lists_where_a_document_leads_and_what_leads_to_it(kb, tag):
         "title": f"Target {tag}",
     }
     assert kb("links", 10**12).returncode == 5
+
+
+def test_the_path_that_kb_prints_is_accepted_where_an_id_is(kb, tmp_path):
+    file = tmp_path / "paths" / "Poznański mill.md"
+    file.parent.mkdir()
+    file.write_text("# Mill\n\nFounded in 1834.\n")
+    kb("sync", file.parent, "--as", "oldvault")
+    path = "oldvault/Poznański mill.md"
+    document = kb.json("get", path)
+    assert document["source_path"] == path
+    assert kb.json("get", file)["id"] == document["id"]
+    assert kb("tag", path, "--add", "mills").returncode == 0
+    assert kb.json("get", path)["tags"] == ["mills"]
+    assert "No document comes from" in kb("get", "oldvault/none.md").stderr
+    assert "'mill' is not a whole number" in kb("get", "mill").stderr
+
+
+def test_the_last_change_of_a_document_needs_no_number(kb):
+    note = kb.note("The gate is red.")
+    assert "only one version" in kb("history", note, "--diff").stderr
+    kb("updatenote", note, "The gate is green.")
+    assert "{+green+}" in kb("history", note, "--diff").stdout
+
+
+def test_a_document_that_does_not_exist_is_named_before_a_confirmation_is_asked_for(kb):
+    refused = kb("delete", 10**12)
+    assert "--yes" not in refused.stderr
+    assert str(10**12) in refused.stderr
+    assert "--yes" in kb("notes", "delete").stderr

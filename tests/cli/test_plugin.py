@@ -369,3 +369,17 @@ def test_what_a_subagent_of_a_session_said_does_not_take_the_place_of_the_sessio
 
 def test_of_a_session_of_codex_is_kept_what_user_and_agent_said_and_nothing_that_codex_says_for_them(rollout):
     assert read_session(rollout) == "**User:** Where does the walrus sleep?\n\n**Assistant:** On the ice."
+
+
+def test_a_brief_opens_with_the_core_whole_and_says_what_it_leaves_out(kb, tag):
+    rule = f"{tag}: answer in one sentence, {'conclusion first, ' * 30}always."
+    note = kb.note(rule, "--tags", "core,preference")
+    for number in range(7):
+        kb.note(f"Ann likes {tag} number {number}.", "--tags", "preference")
+    told = kb("hook", text=event("SessionStart", session_id=tag, cwd=f"/home/ann/{tag}"))
+    brief = json.loads(told.stdout)["hookSpecificOutput"]["additionalContext"].splitlines()
+    assert brief[1].startswith("Always")
+    assert any(rule in line for line in brief[2:])
+    assert sum(rule in line for line in brief) == 1
+    assert any("more: kb_list(tag_any=['preference', 'preferences'])" in line for line in brief)
+    kb("delete", note, "--yes")  # each brief of this engine would have it

@@ -8,7 +8,7 @@ import pytest
 
 from tests.docs.blocks import MADE
 
-PAGES = ("clients", "commands", "errors", "http", "metrics", "settings", "tools")
+PAGES = ("clients", "commands", "errors", "faults", "http", "metrics", "settings", "tools")
 
 
 def test_every_page_is_made(made):

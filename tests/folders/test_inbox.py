@@ -16,6 +16,7 @@ from kb.notes_folder.folders import KeptFolders
 from kb.notes_folder.parts import FolderParts
 from kb.settings import Settings
 from kb.store.rows import Content
+from tests.notes_folder.test_random_changes import Killed, killed_at
 
 pytestmark = pytest.mark.requirement("R-3")
 
@@ -134,6 +135,19 @@ def test_what_was_taken_is_still_known_when_its_disk_was_away_for_a_while(folder
     kept.rename(folder)
     look_twice(inbox)
     assert new_inbox.sent() == ["a.txt"]
+
+
+def test_an_engine_killed_at_each_write_sends_each_file_once(folder, new_inbox, monkeypatch):
+    for number in range(1, 20):
+        (folder / f"{number}.txt").write_text(f"text {number}")
+        with killed_at(monkeypatch, number % 4):
+            try:
+                look_twice(inbox := new_inbox())
+                look_twice(inbox)
+            except Killed:
+                pass
+    look_twice(new_inbox())
+    assert len(new_inbox.sent()) == len(set(new_inbox.sent())) == 19
 
 
 def test_what_an_earlier_version_took_does_not_go_in_again_even_if_its_document_was_deleted(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from io import BytesIO
+from zipfile import ZipFile
 
 from tests.support.reading import read
 
@@ -79,3 +81,14 @@ def test_json_whose_coordinates_are_words_stays_as_it_is():
         '{"coordinates"\n',
     ):
         assert read(text, "a.json").text == text
+
+
+def test_a_kmz_is_its_map():
+    with BytesIO() as file:
+        with ZipFile(file, "w") as archive:
+            archive.writestr("files/legend.kml", KML.replace("Wells", "Legend"))
+            archive.writestr("doc.kml", KML)
+            archive.writestr("files/well.png", b"")
+        data = file.getvalue()
+    wells = read(data, "wells.kmz")
+    assert (wells.title, wells.text) == ("Wells", read(KML, "wells.kml").text)

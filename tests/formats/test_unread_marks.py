@@ -107,6 +107,14 @@ def test_a_reading_follows_the_line_of_its_word():
     assert page.title == line
 
 
+def test_in_markdown_a_reading_follows_its_line_too_but_not_in_code():
+    page = read(f"# {RUBY}\n\n{RUBY} *a*\nb\n\n`<ruby>漁<rt>りょう</rt></ruby>`\n\n<ruby>漁師</ruby>\n", "a.md")
+    line = "夕の灯台と岬。"
+    readings = "(とうだい, みさき)"
+    assert page.text == f"# {line} {readings}\n\n{line} *a* {readings}\nb\n\n`<ruby>漁<rt>りょう</rt></ruby>`\n\n漁師\n"
+    assert page.title == f"{line} {readings}"
+
+
 def test_readings_in_word_and_opendocument_files_are_found_too():
     ruby = "<w:r><w:ruby><w:rt><w:r><w:t>{}</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>{}</w:t></w:r></w:rubyBase></w:ruby></w:r>"
     body = f"<w:p><w:r><w:t>夕の</w:t></w:r>{ruby.format('とう', '灯')}{ruby.format('だい', '台')}<w:r><w:t>。</w:t></w:r></w:p>"

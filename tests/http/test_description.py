@@ -33,6 +33,7 @@ documents  GET     /documents/{document_id}/links
 documents  POST    /links
 documents  GET     /documents/{document_id}/file
 tags       PATCH   /documents/{document_id}/tags
+documents  GET     /paths
 tags       GET     /tags
 tags       POST    /tags/rename
 tags       POST    /tags/delete

@@ -73,6 +73,9 @@ TWINS = [
     ("5678", "٥٦٧٨"),
     ("क़लम", "कलम"),
     ("२०२६", "2026"),
+    ("ラーメン", "らーめん"),
+    ("めがね", "メガネ"),
+    ("ґанок", "ганок"),
 ]
 
 
@@ -106,6 +109,9 @@ def test_a_letter_or_digit_of_another_keyboard_is_the_same_and_the_one_as_typed_
         ("צהל", "צה״ל"),
         ("weekend", "week-end"),
         ("loreal", "L'Oréal"),
+        ("nodejs", "Node.js"),
+        ("Nest.js", "nestjs"),
+        ("socketio", "Socket.IO"),
     ],
 )
 def test_a_sign_in_a_word_need_not_be_typed_and_the_word_as_typed_comes_first(notes, typed, written):

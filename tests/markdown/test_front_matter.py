@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kb.api.tag_tree import clean_tags
 from kb.formats.readers.markdown import read
 from kb.markdown.front_matter import front_matter, with_renamed_tags
-from kb.markdown.tags import clean_tags
 
 
 def markdown(matter, body="Text.\n", fence="---"):

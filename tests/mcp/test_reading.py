@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 import quicktok
@@ -57,6 +58,30 @@ async def test_the_length_of_an_answer_can_be_given(agent, book):
     assert 300 < tokens(result) < 1000
     assert result.structured_content["next_chunk"]
     assert f"kb_get(document_id={book}, from_chunk=" in result.content[0].text
+
+
+@pytest.mark.parametrize("most", [150, 200, 320, 600])
+async def test_the_length_is_a_limit_and_reading_on_reaches_the_end_without_a_gap(agent, book, most):
+    whole = "".join(chunk["text"] for chunk in (await call(agent, "kb_get", document_id=book))["chunks"])
+    text, calls, arguments = "", 0, {"from_chunk": 0, "max_tokens": most}
+    while arguments:
+        result = await agent.call_tool("kb_get", {"document_id": book, **arguments})
+        data, calls = result.structured_content, calls + 1
+        assert tokens(result) <= arguments["max_tokens"]
+        if found := re.search(
+            r"is cut at …; kb_get\(document_id=\d+, from_chunk=(\d+), max_tokens=(\d+)\)", data["rest"]
+        ):
+            arguments = {"from_chunk": int(found[1]), "max_tokens": int(found[2])}
+            continue
+        text += "".join(chunk["text"] for chunk in data["chunks"])
+        arguments = {"from_chunk": data["next_chunk"], "max_tokens": most} if data["next_chunk"] else None
+    assert text == whole
+    several = await agent.call_tool(
+        "kb_get", {"document_ids": [book, book + 1], "max_tokens": most}, raise_on_error=False
+    )
+    assert tokens(several) <= most
+    outline = await agent.call_tool("kb_get", {"document_id": book, "outline": True, "max_tokens": most})
+    assert tokens(outline) <= most
 
 
 async def test_several_documents_are_read_at_once_and_share_the_length(agent, word, book):

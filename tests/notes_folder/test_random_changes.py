@@ -19,7 +19,7 @@ from kb.notes_folder.file_text import parsed, rendered
 from kb.notes_folder.properties import has_other_form
 from kb.open_folder import OpenFolder
 from kb.store.rows import ChunkPosition, Content, NewChunk
-from tests.support.notes_folder import KeptFolder
+from tests.support.notes_folder import KeptFolder, KeptVault
 
 WORD = re.compile(r"w\d+")
 STEPS = 200
@@ -80,7 +80,7 @@ class World:
 
     def __init__(self, kept, seed):
         self.kept, self.random, self.words, self.births = kept, random.Random(seed), 0, {}
-        self.said, self.copied, self.past = set(), set(), []
+        self.said, self.copied, self.past, self.prefix = set(), set(), [], kept.parts.prefix
 
     def word(self):
         self.words += 1
@@ -110,17 +110,17 @@ class World:
     # Changes of notes.
 
     def add_note(self):
-        path = self.path() if self.random.random() < 0.5 else None
+        path = self.path() if self.random.random() < 0.5 or self.prefix else None
         if path and self.taken(path):
             return
         text = "\n".join(self.word() for _ in range(self.random.randrange(1, 9)))
         if self.random.random() < 0.3:
             text = f"---\nstatus: {self.word()}\n{self.random.choice(['', 'tags: [own]' + chr(10)])}---\n{text}"
-        self.kept.add(text, path, tags=self.random.sample(["t1", "t2", "t 3"], 1))
+        self.kept.add(text, path and self.prefix + path, tags=self.random.sample(["t1", "t2", "t 3"], 1))
 
     def taken(self, path):
         with self.kept.store.read() as tx:
-            return tx.documents.at_path(path) is not None
+            return tx.documents.at_path(self.prefix + path) is not None
 
     def edit_note(self):
         if note := self.some_note():
@@ -137,7 +137,7 @@ class World:
     def move_note(self):
         path = self.path()
         if (note := self.some_note()) and not self.taken(path):
-            self.kept.move(note, path)
+            self.kept.move(note, self.prefix + path)
 
     def delete_note(self):
         if note := self.some_note():
@@ -370,9 +370,10 @@ class World:
         assert sorted(row.path for row in rows.values()) == sorted(p for p in named if " (conflict " not in p)
         for document_id, text in notes.items():
             written = named[rows[document_id].path].decode()
-            base, note = bases[document_id], self.kept.note(document_id)
+            base, note = bases[document_id], self.kept.parts.local(self.kept.note(document_id))
+            title = self.kept.parts.title(rows[document_id].path)
             assert parsed(written, base.own).text == base.text == text
-            assert rendered(note, text, file=base, written=written)[0] == written
+            assert rendered(note, text, title, file=base, written=written)[0] == written
         inodes = {path: (self.kept.root / path).stat().st_ino for path in files}
         self.kept.start()
         self.kept.settle()
@@ -422,18 +423,28 @@ def run(kept, seed, steps):
 
 
 @pytest.fixture
-def kept(make_store, embedder, tmp_path, monkeypatch):
+def kept(new_kept):
+    return new_kept(KeptFolder)
+
+
+@pytest.fixture
+def new_kept(make_store, embedder, tmp_path, monkeypatch):
     monkeypatch.setattr(incoming, "DELETE_SECONDS", 0.0)
     monkeypatch.setattr(outgoing, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr(vectors_at_once, "PATIENCE_SECONDS", 60.0)  # no worker would make the vectors later
     (tmp_path / "data" / "staging").mkdir(parents=True)
     with make_store() as store:
-        yield KeptFolder(store, embedder, tmp_path / "notes", tmp_path / "data")
+        yield lambda kind: kind(store, embedder, tmp_path / "notes", tmp_path / "data")
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_random_changes_on_both_sides_lose_no_text_and_double_no_note(kept, seed):
     run(kept, seed, STEPS // 2)
+
+
+@pytest.mark.slow
+def test_random_changes_on_both_sides_of_a_vault_lose_no_text_and_double_no_note(new_kept):
+    run(new_kept(KeptVault), 3, STEPS // 2)
 
 
 @pytest.mark.long
@@ -450,7 +461,7 @@ def written(kept, note):
 
 
 def moved(kept, note):
-    kept.move(note, "b/y.md")
+    kept.move(note, f"{kept.parts.prefix}b/y.md")
 
 
 def deleted(kept, note):
@@ -458,7 +469,7 @@ def deleted(kept, note):
 
 
 def added(kept, note):
-    kept.add("new", tags=["t"])
+    kept.add("new", f"{kept.parts.prefix}new note.md" if kept.parts.prefix else None, tags=["t"])
 
 
 def edited(kept, note):
@@ -497,7 +508,9 @@ MORE = [moved, deleted, added, edited_on_both_sides, renamed, new_file, removed]
     [written, edited, in_conflict, *(pytest.param(change, marks=pytest.mark.slow) for change in MORE)],
     ids=lambda change: change.__name__,
 )
-def test_an_engine_killed_at_each_step_of_a_change_comes_to_the_same_end(kept, change, monkeypatch):
+@pytest.mark.parametrize("kind", [KeptFolder, pytest.param(KeptVault, marks=pytest.mark.slow)])
+def test_an_engine_killed_at_each_step_of_a_change_comes_to_the_same_end(new_kept, kind, change, monkeypatch):
+    kept = new_kept(kind)
     note, ends = start_again(kept), set()
     for number in range(100):
         with killed_at(monkeypatch, number) as left:
@@ -528,7 +541,8 @@ def start_again(kept):
     for path in kept.files():
         (kept.root / path).unlink()
     kept.settle()
-    note, _ = kept.add(TEXT, source_path="a/x.md"), kept.add("another")
+    prefix = kept.parts.prefix
+    note, _ = kept.add(TEXT, f"{prefix}a/x.md"), kept.add("another", f"{prefix}another.md" if prefix else None)
     kept.settle()
     return note
 

@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import random
 import shutil
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
 
-from kb.api.folder_models import WatchRecord
 from kb.api.job_models import FileRequest
 from kb.documents.job_queue import submit_file
-from kb.documents.watched_folders import write
 from kb.notes_folder import attachments, incoming, outgoing
-from kb.notes_folder.vault import Vault
-from kb.store.rows import SyncedFolder
+from tests.notes_folder.test_attachments import PICTURE
+from tests.notes_folder.test_git import Repository
 from tests.support.eventually import eventually
-from tests.support.notes_folder import KeptFolder
+from tests.support.notes_folder import KeptVault
 from tests.support.workers import working
-
-WATCH = "0" * 32
-
-
-class KeptVault(KeptFolder):
-    """A vault that `settle` brings to rest, with the name `vault`."""
-
-    def start(self):
-        if hasattr(self, "folder"):
-            self.folder.release()
-        self.folder = Vault(self.parts, WATCH)
-        self.folder._read_at = float("inf")
-        return self.folder
-
-    def register(self):
-        folder = SyncedFolder("vault/", "machine", "host", str(self.root), "", "2026-11-29T12:00:00Z")
-        with self.store.write() as tx:
-            tx.folders.put(folder)
-            write(tx, folder, WatchRecord(id=WATCH, tags=[], delete=True, both=True))
-
-    def at(self, path):
-        with self.store.read() as tx:
-            return tx.documents.at_path(f"vault/{path}")
 
 
 @pytest.fixture
@@ -54,10 +32,7 @@ def new_vault(make_store, embedder, tmp_path, monkeypatch):
     with make_store() as store:
 
         def make(**rules):
-            rules = {"prefix": "vault/", "all_files": True, "exclude": ()} | rules
-            vault = KeptVault(store, embedder, tmp_path / "vault", tmp_path / "data", **rules)
-            vault.register()
-            return vault
+            return KeptVault(store, embedder, tmp_path / "vault", tmp_path / "data", **rules)
 
         yield make
 
@@ -120,6 +95,19 @@ def test_a_title_follows_the_name_of_the_file_and_only_another_title_is_written(
     vault.move(garden, "vault/fruit/Plums.md")
     vault.settle()
     assert list(vault.files()) == ["fruit/Plums.md"]
+
+
+def test_tags_in_a_text_count_whoever_writes_them_and_no_file_says_them_twice(vault):
+    vault.write("a.md", "Beans #green\n")
+    vault.settle()
+    by_agent, by_hand = vault.add("Peas #green #climbing", "vault/b.md"), vault.at("a.md").id
+    vault.settle()
+    assert sorted(vault.note(by_agent).tags) == ["climbing", "green"]
+    vault.edit(by_hand, "Beans #tall\n")
+    vault.edit(by_agent, tags_remove=["green"])
+    vault.settle()
+    assert (vault.note(by_hand).tags, vault.note(by_agent).tags) == (("tall",), ("climbing",))
+    assert vault.files() == {"a.md": b"Beans #tall\n", "b.md": b"Peas #green #climbing"}
 
 
 def test_edits_of_both_sides_are_merged_and_in_a_conflict_both_texts_stay(vault):
@@ -236,6 +224,21 @@ def test_a_document_that_is_left_out_keeps_its_file(vault):
     assert (vault.files(), vault.notes()) == ({"a.md": b"The text.\n"}, {})
 
 
+def test_a_file_of_which_kb_has_no_copy_outlives_its_document(vault, embedder, tmp_path, monkeypatch):
+    vault.write("plan.txt", "The plan.")
+    with working(vault.store, embedder, tmp_path / "data") as worker:
+        vault.settle()
+        worker.wake()
+        eventually("it is read", lambda: vault.at("plan.txt"))
+    vault.settle()
+    monkeypatch.setattr(type(vault.originals), "has", lambda *_: False)
+    vault.delete(vault.at("plan.txt").id)
+    vault.settle()
+    vault.start()
+    vault.settle()
+    assert (vault.files(), vault.at("plan.txt")) == ({"plan.txt": b"The plan."}, None)
+
+
 def test_nothing_is_read_or_written_by_the_next_start(vault, monkeypatch):
     for name in "abc":
         vault.write(f"{name}.md", name)
@@ -251,6 +254,19 @@ def test_nothing_is_read_or_written_by_the_next_start(vault, monkeypatch):
     assert before == sha256(repr(sorted(vault.files().items())).encode()).hexdigest()
 
 
+def test_a_vault_that_moves_to_another_place_keeps_its_notes(vault, tmp_path):
+    vault.write("a.md", "The text.\n")
+    vault.settle()
+    note = vault.at("a.md").id
+    vault.edit(note, tags_add=["mine"])
+    vault.parts = replace(vault.parts, root=vault.root.rename(tmp_path / "elsewhere"))
+    vault.root = vault.parts.root
+    vault.start()
+    vault.settle()
+    assert (vault.at("a.md").id, len(vault.notes()), vault.binned()) == (note, 1, set())
+    assert vault.files() == {"a.md": b"---\ntags: [mine]\n---\nThe text.\n"}
+
+
 def test_a_vault_on_a_missing_disk_says_so_and_loses_nothing(vault):
     vault.write("a.md", "The text.\n")
     vault.settle()
@@ -261,3 +277,61 @@ def test_a_vault_on_a_missing_disk_says_so_and_loses_nothing(vault):
     shutil.rmtree(vault.root)
     away.rename(vault.root)
     assert (vault.settle().stopped, len(vault.notes())) == (None, 1)
+
+
+def test_a_picture_that_is_added_to_a_note_in_kb_is_written_to_the_vault(vault, embedder, tmp_path):
+    vault.write("a.md", "![[attachments/plan.txt]]\n")
+    vault.settle()
+    with working(vault.store, embedder, tmp_path / "data") as worker:
+        content, request = io.BytesIO(b"The plan."), FileRequest(source_path="vault/attachments/plan.txt")
+        submit_file(vault.store, vault.originals.blobs, content, "plan.txt", request)
+        worker.wake()
+        eventually("it is read", lambda: vault.at("attachments/plan.txt"))
+        vault.settle()
+    assert vault.files()["attachments/plan.txt"] == b"The plan."
+    vault.delete(vault.at("attachments/plan.txt").id)
+    vault.settle()
+    assert list(vault.files()) == ["a.md"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+def test_in_a_repository_with_two_branches_git_shows_only_what_a_person_or_an_agent_changed(vault, embedder, tmp_path):
+    for number in range(70):
+        picture = f"![[pictures/{number}.png]]\n" if number % 7 == 0 else ""
+        vault.write(f"{'letters/' if number % 3 else ''}Letter {number}.md", f"To Ada #post\n\n{picture}{number}\n")
+        if picture:
+            vault.write(f"pictures/{number}.png", PICTURE + bytes([number]))
+    vault.write(".gitignore", ".obsidian/\n")
+    repository, chance = Repository(vault.root), random.Random(1)
+
+    def changed():
+        lines = repository("status", "--porcelain", "-uall", "-z").split("\0")
+        return {line[3:] for line in lines if line}
+
+    def some_note():
+        return chance.choice([path for path in sorted(vault.files()) if path.endswith(".md")])
+
+    repository.commit("main")
+    repository("branch", "draft")
+    with working(vault.store, embedder, tmp_path / "data"):
+        vault.settle()
+        assert (len(vault.notes()), changed()) == (70, set())
+        for turn in range(12):
+            repository("checkout", "-q", chance.choice(["main", "draft"]))
+            vault.settle()
+            assert changed() == set(), f"after a checkout, in turn {turn}"
+            notes = len(vault.notes())
+            by_agent, by_hand = some_note(), some_note()
+            note = vault.at(by_agent).id
+            chance.choice([
+                lambda note=note, turn=turn: vault.edit(note, f"{vault.text(note)}agent {turn}\n"),
+                lambda note=note, turn=turn: vault.edit(note, tags_add=[f"tag{turn}"]),
+            ])()  # fmt: skip
+            vault.settle()
+            vault.write(by_hand, f"hand {turn}\n{vault.files()[by_hand].decode()}")
+            vault.settle()
+            assert changed() == {by_agent, by_hand}, f"in turn {turn}"
+            assert len(vault.notes()) == notes
+            repository.commit(f"turn {turn}")
+    assert not [path for path in vault.files() if "conflict" in path]

@@ -15,7 +15,8 @@ import httpx2
 import pytest
 
 from tests.access.conftest import Api
-from tests.conftest import ALL_APPS, KEY, MCP_KEY
+from tests.cli.conftest import Shell
+from tests.conftest import ALL_APPS, KEY, MCP_KEY, without_settings
 
 CALLBACK = "http://127.0.0.1:33418/callback"
 CLAUDE = "https://claude.ai/oauth/mcp-oauth-client-metadata"
@@ -165,3 +166,18 @@ class Program:
 def answered(response):
     """The parameters that a redirect brings to the program."""
     return dict(parse_qsl(urlsplit(response.headers["location"]).query, strict_parsing=True))
+
+
+@pytest.fixture
+def run_kb(served, tmp_path):
+    """Runs a command with the engine's key: `run_kb("keys")` returns what it prints."""
+    shell = Shell(
+        tmp_path, without_settings() | {"KB_ENGINE_URL": served.url, "KB_API_KEY": KEY, "HOME": str(tmp_path)}
+    )
+
+    def run(*words):
+        ended = shell(*words)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    return run

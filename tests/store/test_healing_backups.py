@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 
 import apsw
 import pytest
@@ -14,7 +15,7 @@ from kb.api.errors import StoreError
 from kb.backup.make import back_up
 from kb.backup.record import BackupRecord
 from kb.backup.restore import restore_backup, verify_backups
-from kb.backup.storage import OpenBackup, backup_folders, object_name
+from kb.backup.storage import BackupManifest, OpenBackup, backup_folders, made_at, object_name
 from kb.repair.doctor import advice, check_data, is_well
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from tests.store.test_backup import Data
@@ -229,3 +230,37 @@ def test_a_backup_is_not_written_among_the_files_of_kb(data, place):
     with pytest.raises(StoreError, match="keeps its own files"):
         back_up(data.settings, data.settings.data_dir / place, keep=7)
     assert sorted(data.settings.data_dir.rglob("*")) == before
+
+
+def test_two_data_folders_with_one_folder_for_backups_keep_each_others(data, backups, tmp_path):
+    other = Data(tmp_path / "other")
+    with other.open() as store:
+        other.add_file(store, "a diary of another person")
+    first = back_up(data.settings, backups, keep=1).path
+    for _ in range(2):
+        last = back_up(other.settings, backups, keep=1).path
+    assert backup_folders(backups) == [first, last]
+    assert list(verify_backups(backups)) == []
+    with_backups = data.settings.model_copy(update={"backup_dir": backups})
+    assert BackupRecord().facts(with_backups).good_at == pytest.approx(made_at(first).timestamp())
+
+
+def test_a_restore_takes_the_backup_of_its_own_data_folder_and_else_wants_a_name(data, backups, tmp_path):
+    other = Data(tmp_path / "other")
+    with other.open() as store:
+        other.add_file(store, "a diary of another person")
+    first, last = (back_up(each.settings, backups, keep=1).path for each in (data, other))
+    assert restore_backup(data.settings, backups).name == str(first)
+    fresh = Data(tmp_path / "fresh")
+    with pytest.raises(StoreError, match="has backups of 2 data folders") as refused:
+        restore_backup(fresh.settings, backups)
+    assert str(first) in refused.value.detail
+    assert restore_backup(fresh.settings, last).name == str(last)
+
+
+def test_a_backup_of_an_earlier_kb_that_names_no_data_folder_counts_as_ones_own(data, backups):
+    made = back_up(data.settings, backups, keep=7)
+    manifest = BackupManifest.load(
+        made.manifest.dump().replace(b',\n "source": "%s"' % made.manifest.source.encode(), b"")
+    )
+    assert manifest == replace(made.manifest, source="")

@@ -11,7 +11,7 @@ from kb.api.errors import StoreError
 from kb.store import migrations as numbered
 from kb.store.backfill import Backfill
 from kb.store.migrations import FIRST, migrations
-from kb.store.rows import Filter
+from kb.store.rows import Filter, NoteFile, NotesFolderState
 from kb.store.sqlite import schema
 from kb.store.sqlite.schema import SCHEMA_VERSION
 from kb.store.sqlite.store import SqliteStore
@@ -221,3 +221,25 @@ def test_each_migration_has_a_number_of_its_own(package):
 def test_no_two_migrations_have_the_same_number(store):
     names = [path.name for path in (ROOT / "src/kb/store" / store / "migrations").glob("*.sql")]
     assert len({name[:4] for name in names}) == len(names), sorted(names)
+
+
+def test_the_files_of_a_notes_folder_are_known_to_the_kept_folders(path):
+    migrated(path).close()
+    with closing(connect(path)) as older:
+        older.execute("""
+            DROP TABLE kept_folders; DROP TABLE note_files; ALTER TABLE folders DROP COLUMN is_kept;
+            PRAGMA user_version = 39;
+        """)
+        for number, statements in migrations(PACKAGE, after=0):
+            if number == 33:
+                older.execute(statements)
+        older.execute("""
+            INSERT INTO notes_folder VALUES (1, 'an engine', '2026-11-29', '/notes', 'a session', '{}');
+            INSERT INTO note_files VALUES (7, 'a.md', NULL, 3, '1 2 3 4', 'digest', x'01');
+            INSERT INTO note_files VALUES (8, 'b.png', 'b.png', 1, '5 6 7 8', 'file digest', x'');
+        """)
+    with opened(path) as store, store.read() as tx:
+        assert tx.note_files("").folder() == NotesFolderState("/notes", "a session", "{}")
+        assert tx.note_files("").all() == [NoteFile(7, "a.md", None, 3, "1 2 3 4", "digest")]
+        assert tx.note_files("").attachments() == [NoteFile(8, "b.png", "b.png", 1, "5 6 7 8", "file digest")]
+        assert (tx.note_files("").base(7), tx.note_files("vault/").all()) == (b"\x01", [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from importlib.resources import files
 
 import apsw
 import numpy as np
@@ -141,7 +142,7 @@ def test_words_in_a_database_of_before_get_their_one_form_without_a_command(tmp_
     connection.execute("UPDATE sections SET segmented = NULL, variants = NULL")
     connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
     connection.execute("DELETE FROM names")
-    connection.pragma("user_version", 38)
+    connection.execute(files("kb.store.sqlite.migrations").joinpath("0039_one_form.sql").read_text())
     connection.close()
     with closing(SqliteStore(path, space(dimensions=DIMENSIONS))) as store:
         assert not any(found(store, word) for word in ("كتاب", "email", "1234"))

@@ -6,12 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kb.api.errors import Occupied
+from kb.api.folder_models import WatchRecord
 from kb.api.note_models import NoteRequest
 from kb.blobs.folder import FolderBlobs
 from kb.documents.delete import delete
 from kb.documents.note_edit import Edit, NoteChange
 from kb.documents.originals import Originals
 from kb.documents.restore_document import restore
+from kb.documents.watched_folders import write
 from kb.documents.write_document import move
 from kb.documents.write_new_note import NoteIntake
 from kb.documents.write_updated_note import update_note
@@ -19,11 +21,13 @@ from kb.ingest.vectors_at_once import NoteVectors
 from kb.notes_folder import marker
 from kb.notes_folder.folder import NotesFolder
 from kb.notes_folder.parts import FolderParts
-from kb.store.rows import Author, Filter
+from kb.notes_folder.vault import Vault
+from kb.store.rows import Author, Filter, SyncedFolder
 from tests.support.note_vectors import at_once
 
 USER = Author("anna")
 MOST_STEPS = 12
+WATCH = "0" * 32
 
 
 class KeptFolder:
@@ -125,3 +129,32 @@ class KeptFolder:
             and not file.is_symlink()
             and not any(part.startswith(".") for part in file.relative_to(self.root).parts)
         }
+
+
+class KeptVault(KeptFolder):
+    """A vault that `settle` brings to rest, with the name `vault`."""
+
+    def __init__(self, store, embedder, root, data, most_characters=100_000, **rules):
+        rules = {"prefix": "vault/", "all_files": True, "exclude": ()} | rules
+        super().__init__(store, embedder, root, data, most_characters, **rules)
+        self.register()
+
+    def start(self):
+        """Return the vault of an engine that starts."""
+        if hasattr(self, "folder"):
+            self.folder.release()
+        self.folder = Vault(self.parts, WATCH)
+        self.folder._read_at = float("inf")
+        return self.folder
+
+    def register(self):
+        """Say that the engine keeps the vault."""
+        folder = SyncedFolder("vault/", "machine", "host", str(self.root), "", "2026-11-29T12:00:00Z")
+        with self.store.write() as tx:
+            tx.folders.put(folder)
+            write(tx, folder, WatchRecord(id=WATCH, tags=[], delete=True, both=True))
+
+    def at(self, path):
+        """Return the document of a file."""
+        with self.store.read() as tx:
+            return tx.documents.at_path(f"vault/{path}")

@@ -43,13 +43,21 @@ def stop():
         server().cleanup()
 
 
-def database_url(folder):
-    """The URL of the database that belongs to a folder, which is made when it is first asked for."""
-    name = f"kb_{hashlib.sha256(str(folder).encode()).hexdigest()[:24]}"
+def database_url(folder, copy_of=None):
+    """The URL of the database that belongs to a folder, which is made when it is first asked for.
+
+    It can be a copy of the database of another folder, which nobody uses now.
+    """
+    name, template = _name(folder), _name(copy_of) if copy_of else "template1"
     _folders[name] = Path(folder)
+    create = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
     with closing(psycopg.connect(_base(), autocommit=True)) as connection, suppress(psycopg.errors.DuplicateDatabase):
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        connection.execute(create)
     return server().get_uri(database=name)
+
+
+def _name(folder):
+    return f"kb_{hashlib.sha256(str(folder).encode()).hexdigest()[:24]}"
 
 
 def drop_below(folder):

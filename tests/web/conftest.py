@@ -303,6 +303,7 @@ def pages(ids):
         "help-page": "help/agents",
         "help-search": "help/?q=backup",
         "overview": "overview",
+        "server": "server",
         "map": "map?by=tag",
         "settings": "settings",
         "tags": "tags",

@@ -83,6 +83,22 @@ def test_a_folder_that_the_form_names_is_watched_from_then_on(read, homely, home
         eventually("the new note is there", lambda: titles() == ["Garden", "Kiln", "Roof"])
 
 
+@pytest.mark.slow
+def test_a_folder_of_the_form_can_be_edited_on_both_sides(read, homely, home):
+    reader = read(f"{homely.url}/folders")
+    reader.submit("/folders$", path="~/vault", name="mine", both="1")
+    assert "kb keeps" in reader.text
+    assert "edited on both sides" in section(reader, "mine")
+    with httpx2.Client(base_url=f"{homely.url}/api/v1") as engine:
+        page = eventually(
+            "it is a note", lambda: engine.get("documents", params={"doc_type": "note"}).json()["documents"]
+        )
+        note = engine.get(f"documents/{page[0]['id']}").json()
+        engine.patch(f"notes/{note['id']}", json={"append": "Written in kb."}).raise_for_status()
+    file = home / "vault" / note["source_path"].removeprefix("mine/")
+    eventually("the file has the words", lambda: "Written in kb." in file.read_text())
+
+
 @pytest.mark.parametrize(
     ("path", "reason"),
     [

@@ -99,7 +99,9 @@ def test_no_word_is_lost_when_something_happens_at_any_moment_of_a_save(stage, b
     faults = [stage.killed, stage.frozen, stage.offline, stage.signed_out, stage.crowded]
     written = {}
     for number in range(SAVES):
+        eventually("kb is there", lambda: httpx2.get(f"{stage.url}/sign-in").is_success)
         browser.get(f"{stage.url}/new")
+        browser.execute_script("localStorage.clear()")
         text = f"Save {number}\n\n" + "\n".join(f"word{number}x{each} stays here" for each in range(40))
         write(browser, text)
         fault = faults[number % len(faults)]
@@ -122,7 +124,6 @@ def test_no_word_is_lost_when_something_happens_at_any_moment_of_a_save(stage, b
 
         eventually(f"{fault.__name__}: save {number} ends", is_saved)
         written[int(browser.current_url.partition("/d/")[2].partition("?")[0])] = text
-        browser.execute_script("localStorage.clear()")
     assert len(written) == SAVES
     for document, text in written.items():
         shown = httpx2.get(f"{stage.url}/api/v1/documents/{document}", headers=OWNER).json()

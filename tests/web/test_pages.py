@@ -76,7 +76,8 @@ def test_everything_is_found_read_and_written_without_script(read, site):
     reader = read(f"{site.url}/")
     reader.submit("/$", q="carburettor")
     reader.click("Boat")
-    assert reader.page.xpath("//*[contains(@class, 'hit')]//mark")
+    assert reader.page.xpath("//div[contains(@class, 'text')]//mark")
+    assert not reader.page.xpath("//*[contains(@class, 'hit')]"), "the passage is the whole note"
     reader.click("Write")
     reader.submit("/new$", text="Written without script.", title="Plain")
     assert "Written without script." in reader.text
@@ -140,7 +141,7 @@ def test_the_page_of_a_document_marks_whole_words_and_parts_of_what_has_no_space
     reader = read(f"{site.url}/new")
     reader.submit("/new$", text=text, title="Marks")
     reader.open(f"{str(reader.answer.url).partition('?')[0]}?chunk=0&q={query}")
-    assert [each.text for each in reader.page.xpath("//*[contains(@class, 'hit')]//mark")] == marked
+    assert [each.text for each in reader.page.xpath("//div[contains(@class, 'text')]//mark")] == marked
 
 
 @pytest.mark.web
@@ -244,14 +245,14 @@ def test_every_link_stays_below_the_path_that_a_proxy_serves_the_pages_at(read, 
             assert {link for link in links if not link.startswith(f"{top}/")} == set(), place
         reader = read(f"{top}/d/{site.ids['Boat']}")
         reader.submit("/tags$", add="proxied")
-        assert str(reader.answer.url) == f"{top}/d/{site.ids['Boat']}"
+        assert str(reader.answer.url) == f"{top}/d/{site.ids['Boat']}?about=1"
         assert "proxied" in reader.text
 
 
 @pytest.mark.web
 def test_a_browser_keeps_scripts_and_the_stylesheet_until_they_are_others(read, site):
     links = read(f"{site.url}/map").page.xpath("//script/@src | //link[@rel='stylesheet']/@href")
-    assert len(links) == 5
+    assert len(links) == 6
     for link in links:
         assert "immutable" in httpx2.get(link).headers["cache-control"]
         plain = link.partition("?")[0]
@@ -582,7 +583,7 @@ def test_the_pages_of_a_pdf_end_with_its_last_one_though_that_has_no_text(read, 
     [image] = reader.page.xpath("//img/@src")
     assert "/pages/2.png" in image
     assert reader.http.get(image).headers["content-type"] == "image/png"
-    assert reader.page.xpath("//*[@class='looks']//p/a/text()") == ["Page 1"]
+    assert reader.page.xpath("//*[@class='looks']//figcaption/a/text()") == ["Page 1"]
     reader.open(f"{site.url}/d/{document}?page=999")
     assert reader.page.xpath("//img/@src") == [image], "the last one stands in for one that is not there"
 
@@ -697,7 +698,7 @@ def test_a_page_that_listens_is_told_of_searches_and_of_changed_tags(site, chang
 def test_the_overview_shows_what_takes_room(read, site):
     stored = site.engine.get("storage").json()
     assert stored["originals"] > 0
-    [picture] = read(f"{site.url}/overview").page.xpath("//section[@aria-labelledby='storage']/svg")
+    [picture] = read(f"{site.url}/server").page.xpath("//section[@aria-labelledby='storage']/svg")
     assert "original files" in picture.get("aria-label")
     widths = [float(each.get("width")) for each in picture.iter("rect")]
     assert abs(sum(widths) - 640) < 1
@@ -798,3 +799,47 @@ def test_signing_out_takes_drafts_and_searches_from_the_browser_along(read, serv
     token = reader.page.xpath("//body/@data-token")[0]
     ended = reader.http.post(f"{server.url}/sign-out", data={"token": token}, follow_redirects=False)
     assert ended.headers["clear-site-data"] == '"storage"'
+
+
+@pytest.mark.web
+def test_the_folders_of_the_paths_are_a_tree_beside_the_list(read, site):
+    for path in ("attic/one.md", "attic/trunk/two.md", "attic/trunk/box/three.md", "attic/C#/four.md"):
+        form = {"files": {"file": (path.rpartition("/")[2], path.encode())}, "data": {"source_path": path}}
+        site.engine.post("jobs", params={"wait": 30}, **form)
+    reader = read(f"{site.url}/documents")
+    reader.click("attic")
+    tree = reader.page.xpath("//nav[@aria-label='Folders']//li")
+    shown = [each.text_content().split() for each in tree if each.get("class") == "l1"]
+    assert shown == [["C#", "1"], ["trunk", "2"]]
+    assert reader.page.xpath("//nav[@aria-label='Folders']//a[@aria-current='page']/text()") == ["attic"]
+    reader.click("trunk")
+    titles = reader.page.xpath("//ul[contains(@class, 'compact')]//a[@class='title']/text()")
+    assert sorted(titles) == ["three", "two"]
+    reader.click("three")
+    places = [each.text for each in reader.page.xpath("//nav[@class='crumbs']/a")]
+    assert places == ["Documents", "attic", "trunk", "box"]
+
+
+@pytest.mark.web
+def test_a_list_is_in_the_order_of_the_column_that_was_clicked(read, site):
+    reader = read(f"{site.url}/documents?tag=log")
+    newest = reader.page.xpath("//a[@class='title']/text()")
+    reader.click("Changed")
+    assert reader.page.xpath("//a[@class='title']/text()") == newest[::-1]
+    reader.open(f"{site.url}/documents")
+    reader.click("Dated")
+    titles = reader.page.xpath("//a[@class='title']/text()")
+    listed = site.engine.get("documents", params={"sort": "date", "limit": 50}).json()["documents"]
+    assert titles == [each["title"] for each in listed]
+
+
+@pytest.mark.web
+def test_the_note_of_a_day_is_written_once(read, site):
+    reader = read(f"{site.url}/today?day=2031-02-03")
+    assert reader.page.xpath("//input[@name='title']/@value") == ["2031-02-03"]
+    reader.submit("/new$", text="Calm all day.")
+    note = reader.answer.url.path
+    reader.open(f"{site.url}/today?day=2031-02-03")
+    assert reader.answer.url.path == f"{note}/edit"
+    reader.open(f"{site.url}/today?day=31-2")
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", reader.page.xpath("//input[@name='title']/@value")[0])

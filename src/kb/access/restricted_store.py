@@ -240,6 +240,7 @@ class CallerDocuments(Guarded[Documents]):
         "having": within("within"),
         "named": within("within"),
         "tags": within("limit"),
+        "folders": within("limit"),
         "branches": within("limit"),
         "with_content": within("limit"),
         "with_body": within("limit"),

@@ -28,6 +28,11 @@ class Dated:
         return day or (self.updated_at or self.created_at)[: len("2026-01-31")]
 
 
+def has_ended(valid_until: str | None, today: str) -> bool:
+    """Return whether a note is no longer true on a day; both are days in ISO 8601."""
+    return valid_until is not None and valid_until < today
+
+
 def own_day(date: str | None) -> str | None:
     """Return the day of a date in ISO 8601, or the first day of its month or year; None without a year."""
     match = _DATE.match(date or "")

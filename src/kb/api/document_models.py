@@ -200,6 +200,20 @@ class TagList(Reply):
     tags: list[TagBranch]
 
 
+class PathFolder(Reply):
+    """A folder in the paths of documents: its name, the beginning of the paths in it, and its number of documents."""
+
+    name: str
+    prefix: str
+    documents: int
+
+
+class PathFolders(Reply):
+    """The folders right below a beginning of paths, in the order of their names; at most the first 500."""
+
+    folders: list[PathFolder]
+
+
 class RenamedTag(Reply):
     """The result of renaming or deleting a tag: the number of documents whose tags changed.
 

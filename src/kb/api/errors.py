@@ -107,7 +107,7 @@ class NotReembedding(KbError, status=409, code="not-reembedding"):
 
 
 class NoKeySet(KbError, status=409, code="no-key-set"):
-    """Make the first key on the page Keys, or set KB_API_KEY and KB_MCP_API_KEY. Until then, everyone has all rights."""
+    """Make the first key on the page Keys, or set KB_API_KEY and KB_MCP_API_KEY. Until then, anyone may do anything."""
 
 
 class SettingFixed(KbError, status=409, code="setting-fixed"):

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -43,6 +43,16 @@ Restriction = Literal["files", "network", "processes", "writing"]
 Sort = Literal["id", "recent", "oldest", "date"]
 SearchSort = Literal["relevance", "recent"]
 Day = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
+
+
+def _check_day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError as error:
+        raise ValueError("must be a day, such as 2027-03-31") from error
+
+
+GivenDay = Annotated[str, AfterValidator(_check_day), WithJsonSchema({"type": "string", "format": "date"})]
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
 

@@ -70,6 +70,7 @@ FORMATS: Final = (
         (".json", ".jsonl", ".ndjson", ".geojson", ".geojsonl", ".topojson", ".webmanifest"),
         is_text=True,
     ),
+    _own("kmz", "a map", "tracks", (".kmz",)),
     _own(
         *("markdown", "Markdown", "markdown"),
         (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".qmd", ".rmd"),

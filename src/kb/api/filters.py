@@ -66,12 +66,15 @@ class Filters(BaseModel):
     after: Annotated[
         DayBound | None,
         Field(
-            description="Only documents dated on or after this day. Without a date, the last change or the creation"
-            " counts."
+            description="Only documents dated on or after this day, and notes changed since then. Without a date, the"
+            " last change or the creation counts."
         ),
     ] = None
     before: Annotated[
-        DayBound | None, Field(description="Only documents dated before this day, by the same rule as `after`.")
+        DayBound | None,
+        Field(
+            description="Only documents dated before this day. Without a date, the last change or the creation counts."
+        ),
     ] = None
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from kb.api.fields import THREAD, DocumentId, NoteText, Reply, Request, SourcePath, Tag, Tags, Title
+from kb.api.fields import THREAD, DocumentId, GivenDay, NoteText, Reply, Request, SourcePath, Tag, Tags, Title
 from kb.api.note_fields import OptionalFieldsRequest
 
 
@@ -55,6 +55,10 @@ class NoteUpdate(Request):
     append: NoteText | None = None
     prepend: NoteText | None = None
     title: Title | None = None
+    date: Annotated[
+        GivenDay | None, Field(description="The new date, in the front matter: when the new text was said or happened.")
+    ] = None
+    valid_until: Annotated[GivenDay | None, Field(description="The last day on which the note is true.")] = None
     tags_add: Tags = []
     tags_remove: Tags = []
     inline_tags: Annotated[bool, Field(description="Also add the #tags that the change writes into the text.")] = False

@@ -1,8 +1,13 @@
 """Tags as a tree: a slash separates levels, so `projects/kiln` is below `projects`."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS
 
 SEPARATOR = "/"
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def stem(tag: str) -> str:
@@ -31,3 +36,10 @@ def renamed(tag: str, old: str, new: str) -> str:
     """Return the new name of a tag in the branch `old`, which is renamed to `new`."""
     below = tag.removeprefix(stem(old)).removeprefix(SEPARATOR)
     return f"{new}{SEPARATOR}{below}" if below else new
+
+
+def clean_tags(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the words as tags: without their #, each once, and only valid ones."""
+    tags = (" ".join(word.split()).lstrip("#").strip().strip("/") for word in words)
+    known = (tag for tag in tags if tag and len(tag) <= MAX_TAG_CHARS and not _CONTROL.search(tag))
+    return tuple(dict.fromkeys(known))[:MAX_TAGS]

@@ -55,6 +55,10 @@ class SecretFile:
         except (OSError, ValueError) as error:
             raise SettingError(f"{variable}: {error}") from None
 
+    def identify(self, token: str) -> str | None:
+        """Return the name of the key that `token` is."""
+        return self.of_digest(sha256(token.encode(errors="replace")).digest())
+
     def of_digest(self, digest: bytes) -> str | None:
         """Return the name of the key with this SHA-256. While the file is unreadable, the keys read earlier apply."""
         self._refresh()
@@ -109,7 +113,7 @@ class FirstKey:
 
     async def __call__(self, token: str) -> Caller | None:
         """Return the caller for this key; None if it is wrong, or the file contains no key."""
-        name = self.of_digest(sha256(token.encode(errors="replace")).digest())
+        name = file.identify(token) if (file := self._opened()) else None
         return Caller(name) if name else None
 
     def of_digest(self, digest: bytes) -> str | None:

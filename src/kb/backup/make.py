@@ -25,6 +25,7 @@ from kb.backup.storage import (
     Writer,
     backup_folders,
     discarded_unless_finished,
+    make_source,
     object_name,
     stream_digest,
     write_to,
@@ -112,7 +113,7 @@ def back_up(settings: Settings, target: Path, keep: int, checkpoint: Callable[[]
                 writer.finish(manifest), manifest, copier.added, copier.absent, found - left, found & left
             )
             if target.suffix != ARCHIVE:
-                prune(target, keep)
+                prune(target, keep, manifest.source)
                 give_to_owner(target, target)
     except OSError as error:
         raise StoreError(f"kb cannot write the backup {target}: {error.strerror or error}.") from error
@@ -147,6 +148,7 @@ class Copier:
         self.added = self.absent = 0
         self._originals = KeptFiles(settings.files_dir)
         self._staging = settings.staging_dir
+        self._source = make_source(settings.data_dir)
         self._moment = moment
         self._writer = writer
         self._checkpoint = checkpoint
@@ -189,6 +191,7 @@ class Copier:
             ),
             staged={name: str(paths[self._staging / name]) for name, _ in staged if self._staging / name not in lost},
             missing=sorted(map(str, lost | {self._originals.path(digest) for digest in saved})),
+            source=self._source,
         )
 
     def _paths(self, originals: Iterable[str], staged: Iterable[tuple[str, str | None]]) -> dict[Path, str | None]:

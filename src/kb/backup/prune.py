@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from kb.api.errors import StoreError
-from kb.backup.storage import DAMAGED, NAME, PART, BackupManifest, OpenBackup, backup_folders, objects_in
+from kb.backup.storage import DAMAGED, NAME, PART, BackupManifest, OpenBackup, backup_folders, objects_in, own_backups
 from kb.store.sqlite.migrate import OF_DEVELOPMENT, of_development
 from kb.store.sqlite.schema import SCHEMA_VERSION
 
@@ -32,13 +32,13 @@ def is_good(folder: Path) -> bool:
     return not version_fault(manifest, folder.name) and manifest.counts.get("documents", 0) > 0
 
 
-def prune(root: Path, keep: int) -> None:
-    """Remove all good backups of a folder but the newest `keep`, and the same for others; then the unneeded files.
+def prune(root: Path, keep: int, source: str | None = None) -> None:
+    """Remove all good backups of a data folder but the newest `keep`, and the same for others; then the unneeded files.
 
     Backups that this kb cannot restore, and empty ones, may be of another database.
     """
     good, others = list[Path](), list[Path]()
-    for folder in backup_folders(root):
+    for folder in own_backups(root, source):
         (good if is_good(folder) else others).append(folder)
     for folder in (*good[:-keep], *others[:-keep]):
         shutil.rmtree(folder.rename(folder.with_name(f"{folder.name}{PART}")))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from kb.attention import BackupFacts
 from kb.backup.prune import is_good
-from kb.backup.storage import age_of_newest, backup_folders, made_at
+from kb.backup.storage import age_of_newest, known_source, made_at, own_backups
 from kb.settings import Settings
 
 
@@ -37,7 +38,10 @@ class BackupRecord:
             return None
         folder = settings.backup_dir
         try:
-            age, good_at = (age_of_newest(folder), self._good_at(folder)) if folder else (float("inf"), 0.0)
+            source = known_source(settings.data_dir)
+            age, good_at = float("inf"), 0.0
+            if folder:
+                age, good_at = age_of_newest(folder, source), self._good_at(own_backups(folder, source))
         except OSError as error:
             age, good_at = float("inf"), 0.0
             self._failure = self._failure or f"{folder}: {error.strerror or error}"
@@ -50,9 +54,8 @@ class BackupRecord:
             good_at=good_at,
         )
 
-    def _good_at(self, root: Path) -> float:
+    def _good_at(self, folders: Sequence[Path]) -> float:
         """Return the time of the newest good backup; 0 without one."""
-        folders = backup_folders(root)
         self._known = {folder: time for folder, time in self._known.items() if folder in folders}
         for folder in reversed(folders):
             if folder not in self._known:

@@ -31,8 +31,10 @@ from kb.backup.storage import (
     FoundBackup,
     OpenBackup,
     copy,
+    known_source,
     object_name,
     opened_backups,
+    source_of,
     stream_digest,
 )
 from kb.backup.swap import PART, RestoreFolders, complete_restore
@@ -134,7 +136,7 @@ def restore_backup(
             unchanged.
     """
     with opened_backups(path, settings.backup_key) as backups:
-        newest = _newest(backups)
+        newest = _newest(_own(backups, known_source(settings.data_dir)))
         if settings.backup_key and newest.seal != "sealed" and not unsealed:
             raise StoreError(
                 f"The backup {newest.name} has no seal, although KB_BACKUP_KEY is set: it is from before that, or was"
@@ -147,6 +149,23 @@ def restore_backup(
                 " backup, add --unverified."
             )
         return _restore(settings, newest, on_step, without_damaged=without_damaged)
+
+
+def _own(backups: Sequence[FoundBackup], source: str | None) -> Sequence[FoundBackup]:
+    """Return the backups of this data folder; or else all, if they are of one data folder.
+
+    Raises:
+        StoreError: they are of several data folders, and nobody said of which one.
+    """
+    if len(backups) == 1:
+        return backups
+    by_source = {source_of(each.path): each for each in backups}
+    if own := [each for each in backups if source and source_of(each.path) in ("", source)]:
+        return own
+    if len(by_source.keys() - {""}) > 1:
+        names = " or ".join(str(each.path) for each in by_source.values())
+        raise StoreError(f"The folder has backups of {len(by_source)} data folders. Name the one to restore: {names}.")
+    return backups
 
 
 def _newest(backups: Sequence[FoundBackup]) -> OpenBackup:

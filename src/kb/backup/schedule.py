@@ -11,7 +11,7 @@ from kb import clock
 from kb.api.errors import Stopped, StoreError
 from kb.backup.make import back_up
 from kb.backup.record import BackupRecord
-from kb.backup.storage import age_of_newest
+from kb.backup.storage import age_of_newest, make_source
 from kb.settings import Settings
 from kb.threads import BackgroundThread
 
@@ -43,7 +43,9 @@ class BackupSchedule(BackgroundThread):
         pause = 0.0
         while not self._stopping.wait(pause):
             try:
-                due = self._settings.backup_hours * 3600 - age_of_newest(self._folder)
+                due = self._settings.backup_hours * 3600 - age_of_newest(
+                    self._folder, make_source(self._settings.data_dir)
+                )
             except OSError as error:
                 pause = self._fail(f"{self._folder}: {error.strerror or error}")
                 continue

@@ -22,10 +22,10 @@ import re
 import shutil
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, TypeVar
@@ -37,7 +37,7 @@ from kb import clock
 from kb.api.errors import StoreError
 from kb.api.overview_models import Seal
 from kb.blobs.protocol import Readable
-from kb.filesystem import open_regular, sync, sync_descriptor
+from kb.filesystem import open_regular, sync, sync_descriptor, write_private
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
@@ -46,6 +46,9 @@ SEAL: Final = "manifest.json.hmac"
 DATABASE: Final = "kb.db"
 OBJECTS: Final = "objects"
 LOCK: Final = "lock"
+SOURCE: Final = "backup.id"
+"""The file with the id of a data folder."""
+
 PART: Final = ".part"
 DAMAGED: Final = ".damaged"
 """The ending of a damaged file that was set aside."""
@@ -77,6 +80,7 @@ class BackupManifest:
         originals: the SHA-256 of each kept file.
         staged: the name and SHA-256 of each staged file.
         missing: the files that could not be copied because they are damaged or missing.
+        source: the id of the data folder, because several may have their backups in one folder; empty in old backups.
     """
 
     made_at: str
@@ -87,6 +91,7 @@ class BackupManifest:
     originals: list[str]
     staged: dict[str, str]
     missing: list[str]
+    source: str = ""
 
     @property
     def objects(self) -> set[str]:
@@ -107,7 +112,7 @@ class BackupManifest:
             fields: dict[str, Any] = json.loads(raw)
             if fields.pop("kb-backup", None) != FORMAT:
                 raise ValueError("it has another format")
-            if fields.keys() != cls.__dataclass_fields__.keys():
+            if {"source", *fields} != cls.__dataclass_fields__.keys():
                 raise ValueError("its fields are not the fields of a manifest")
             manifest = TypeAdapter(cls).validate_json(raw, strict=True)
         except (RecursionError, AttributeError, TypeError, ValidationError) as error:
@@ -346,6 +351,35 @@ def backup_folders(root: Path) -> list[Path]:
     return sorted(path for path in (root.iterdir() if root.is_dir() else ()) if NAME.fullmatch(path.name))
 
 
+@lru_cache(maxsize=1024)
+def source_of(folder: Path) -> str:
+    """Return the id of the data folder that a backup is of; empty if that is unknown."""
+    try:
+        return OpenBackup(folder).manifest.source
+    except StoreError:
+        return ""
+
+
+def own_backups(root: Path, source: str | None) -> list[Path]:
+    """Return the finished backups of a data folder, oldest first; all of them if its id is unknown."""
+    return [path for path in backup_folders(root) if source is None or source_of(path) in ("", source)]
+
+
+def known_source(data_dir: Path) -> str | None:
+    """Return the id of a data folder; None if it has not made a backup."""
+    with suppress(OSError):
+        return (data_dir / SOURCE).read_text("ascii").strip() or None
+    return None
+
+
+def make_source(data_dir: Path) -> str:
+    """Return the id of a data folder, and make it before the first backup."""
+    source = known_source(data_dir)
+    if source is None:
+        write_private(data_dir / SOURCE, source := uuid4().hex)
+    return source
+
+
 def objects_in(root: Path) -> list[Path]:
     """Return the files of a folder's backups, files that were set aside, and unfinished files."""
     objects = root / OBJECTS
@@ -357,13 +391,13 @@ def objects_in(root: Path) -> list[Path]:
     return files + [path for path in objects.glob(f"*{PART}") if UNFINISHED.fullmatch(path.stem)]
 
 
-def age_of_newest(root: Path) -> float:
-    """Return the age of a folder's newest backup, in seconds; infinite without a backup.
+def age_of_newest(root: Path, source: str | None = None) -> float:
+    """Return the age of the newest backup in a folder, in seconds; infinite without a backup.
 
     A date in the future says nothing about the age, because a clock was set back. While the clock is wrong, a backup
     from before does not count as older.
     """
-    folders = backup_folders(root)
+    folders = own_backups(root, source)
     newest = made_at(folders[-1]) if folders else clock.LAST
     ages = [(now - newest).total_seconds() for now in (clock.own.expiry(), clock.own.now())]
     return min((age for age in ages if age >= 0), default=float("inf"))

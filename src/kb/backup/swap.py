@@ -36,14 +36,21 @@ def complete_restore(settings: Settings) -> list[Path]:
     database is never restored this way.
 
     Raises:
-        StoreError: a path that was cleared is in use again.
+        StoreError: a path that was cleared is in use again, or the disk refuses.
     """
     if settings.store_kind.is_shared:
         return []
     places = RestoreFolders.of(settings)
+    places.remove_parts()
     if places.are_unpacked:  # the restored database may lack files that were taken from the inbox
         (settings.data_dir / TAKEN).unlink(missing_ok=True)
-    return places.move()
+    try:
+        return places.move()
+    except OSError as error:
+        raise StoreError(
+            f"A restore is unpacked, but kb cannot move it into place: {error.strerror or error}. Remove the cause and"
+            " start kb: it then finishes the restore. The previous data is still there."
+        ) from error
 
 
 def finish_restore(settings: Settings) -> None:

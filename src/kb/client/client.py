@@ -303,6 +303,11 @@ class EngineClient:
         """GET /bin: a page of deleted documents that can be restored, most recently deleted first."""
         return await self._call("GET", "bin", params=_given(limit=limit, cursor=cursor))
 
+    async def iter_bin(self) -> AsyncIterator[JSON]:
+        async for page in self._pages("bin", None, {}):
+            for document in page["documents"]:
+                yield document
+
     async def undo(
         self,
         since: str | None = None,
@@ -451,6 +456,10 @@ class EngineClient:
         return await self._call(
             "POST", "tags/delete", params=_given(why=why), json={"name": tag}, repeatable=False, timeout=LONG_SECONDS
         )
+
+    async def paths(self, prefix: str = "") -> JSON:
+        """GET /paths: the folders right below a beginning of paths."""
+        return await self._call("GET", "paths", params={"prefix": prefix})
 
     async def tags(self) -> JSON:
         return await self._call("GET", "tags")

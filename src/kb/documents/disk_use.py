@@ -4,11 +4,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from kb.api.errors import FilesUnavailable
 from kb.blobs.protocol import KEPT, Blobs
+from kb.folders.timed_reads import Latest
 
 FRESH_SECONDS: Final = 300
 MOST_FILES: Final = 200_000
@@ -36,6 +39,7 @@ class DiskUse:
         self._sizes = sizes
         self._most = most
         self._clock = clock
+        self._measuring = Latest(MOST_SECONDS)
         self._lock = threading.Lock()
         self._until = float("-inf")
         self._size: int | None = None
@@ -48,11 +52,16 @@ class DiskUse:
         if self._sizes is not None and self._lock.acquire(blocking=False):
             try:
                 if self._clock() >= self._until:
-                    self._size = self._measured(self._sizes)
+                    self._size = self._in_time(self._sizes)
                     self._until = self._clock() + FRESH_SECONDS
             finally:
                 self._lock.release()
         return self._size
+
+    def _in_time(self, sizes: Callable[[], Iterable[int]]) -> int | None:
+        with suppress(OSError):
+            return self._measuring.of(partial(self._measured, sizes))
+        return None
 
     def _measured(self, sizes: Callable[[], Iterable[int]]) -> int | None:
         total, end = 0, self._clock() + MOST_SECONDS

@@ -9,7 +9,7 @@ from unicodedata import category, normalize
 
 from kb.api.errors import Invalid
 from kb.api.stream_safe import CONTROLS, IGNORED, SIGN
-from kb.markdown.front_matter import front_matter
+from kb.markdown.front_matter import front_matter, with_date
 from kb.store.rows import Document, optional_fields
 
 NEAREST: Final = 3
@@ -41,6 +41,7 @@ class Edit:
     new: str | None = None
     append: str | None = None
     prepend: str | None = None
+    date: str | None = None
 
     @property
     def rests_on_text(self) -> bool:
@@ -54,7 +55,7 @@ class Edit:
         new = adopt_line_ends(text, self.new or "")
         rest = text.replace(new, "") if new else text
         is_replaced = self.old is None or (new in text and self.old not in rest)
-        return is_replaced and all(part in text for part in (self.append, self.prepend) if part)
+        return is_replaced and all(part in text for part in (self.append, self.prepend, self.date) if part)
 
     def apply(self, before: str) -> str:
         """Return the changed text; `prepend` goes after the front matter.
@@ -71,7 +72,7 @@ class Edit:
             start = front_matter(after).length
             matter, after = after[:start], joined(self.prepend, after[start:])
             after = joined(matter, after) if matter else after
-        return after
+        return after if self.date is None else with_date(after, self.date)
 
 
 NO_EDIT: Final = Edit()

@@ -54,9 +54,12 @@ class Originals:
 
     def check(self, document: Document) -> None:
         """Check that the file exists. Raises as `open`."""
-        names = [] if document.doc_type == NOTE else kept_names([document.content_hash])
-        if all(self.blobs.size(name) is None for name in names):
+        if document.doc_type == NOTE or not self.has(document.content_hash):
             raise _no_original(document)
+
+    def has(self, content_hash: str) -> bool:
+        """Return whether the file with this content is kept."""
+        return any(self.blobs.size(name) is not None for name in kept_names([content_hash]))
 
     def local(self, content_hash: str) -> AbstractContextManager[Path]:
         """Provide the file with this content at a local path for the duration of the block.

@@ -203,6 +203,7 @@ def _write_lines(
         "space": {name: value for name, value in asdict(tx.space).items() if name != "folder"},
         "precisions": {line["precision"]: line["vectors"] for line in tx.transfer.rows(PRECISIONS)},
         "staged": exported.staged,
+        "kept": len(KeptFiles(folder / FILES).digests()),
         "files": digests,
     }
     (folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", "utf-8")

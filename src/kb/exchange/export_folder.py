@@ -181,6 +181,7 @@ class ExportFolder:
             StoreError: a line is invalid, or a file is damaged.
         """
         self._check_parts()
+        self._check_files()
         chunks = 0
         for name in LINES:
             key, last = attrgetter(*ORDERS[name]), None
@@ -199,6 +200,13 @@ class ExportFolder:
                     raise StoreError(f"{self.folder / name} was changed or is damaged. Export again.")
         if self.has_vectors and (self.folder / VECTORS).stat().st_size != 4 * chunks * self.dimensions:
             raise StoreError(f"{self.folder / VECTORS} does not have vectors for all {chunks} chunks.")
+
+    def _check_files(self) -> None:
+        if (found := len(KeptFiles(self.folder / FILES).digests())) < self.about.kept:
+            raise StoreError(
+                f"{self.folder / FILES} contains {found} of its {self.about.kept} files, so the copy is incomplete."
+                f' Copy the export again. To import it without the others, write {found} as "kept" in {ABOUT}.'
+            )
 
     def _check_parts(self) -> None:
         """Read all documents, and check that none is part of itself, because its deletion would not end."""

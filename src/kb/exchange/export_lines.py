@@ -90,6 +90,7 @@ class ExportHeader(BaseModel):
     space: SpaceFields | None = None
     precisions: dict[str, Number] = {}
     staged: dict[Staged, Digest] = {}
+    kept: Number = 0
     files: dict[str, Digest] = {}
 
     @property

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final, TypeVar
@@ -48,10 +49,47 @@ class TimedReader:
     def _run(self) -> None:
         while call := self._calls.get():
             future, function, arguments = call
-            try:
-                future.set_result(function(*arguments))
-            except BaseException as error:  # noqa: BLE001 - raised in the calling thread
-                future.set_exception(error)
+            _fulfil(future, partial(function, *arguments))
+
+
+class Latest:
+    """The result of a function that may block for ever, such as one that looks at a network disk that is gone.
+
+    Args:
+        seconds: the longest time to wait. While a call is late, nobody waits for it, and none is started.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._call: Future[Any] = Future()
+        self._call.set_result(None)
+        self._is_late = False
+
+    def of(self, function: Callable[[], T]) -> T:
+        """Return what the function returns now.
+
+        Raises:
+            OSError: it did not return in time, or an earlier call has not returned yet.
+        """
+        with self._lock:
+            if self._call.done():
+                self._call, self._is_late = Future(), False
+                threading.Thread(target=_fulfil, args=(self._call, function), name="kb-look", daemon=True).start()
+            call, patience = self._call, 0 if self._is_late else self._seconds
+        try:
+            result: T = call.result(patience)
+        except TimeoutError:
+            self._is_late = not call.done()
+            raise OSError(errno.ETIMEDOUT, "its disk does not respond; is it connected?") from None
+        return result
+
+
+def _fulfil(future: Future[T], function: Callable[[], T]) -> None:
+    try:
+        future.set_result(function())
+    except BaseException as error:  # noqa: BLE001 - raised in the calling thread
+        future.set_exception(error)
 
 
 _idle: list[TimedReader] = []

@@ -14,6 +14,7 @@ from kb.api.errors import Unreadable
 from kb.api.file_types import IMAGE
 from kb.api.job_error_phrases import NO_DOC, NO_OCR, NO_PPT, NO_SPEECH, NO_VIDEO, NO_WPD
 from kb.formats.containers.mailbox import begins_message, is_mailbox, message_in, without_separator
+from kb.formats.containers.map_archive import map_in
 from kb.formats.containers.ole import OLE_SIGNATURE, WORKBOOKS, is_stream, open_ole
 from kb.formats.delimiter import looks_delimited
 from kb.formats.installed_types import ADDED, FORMATS
@@ -256,6 +257,8 @@ def _type_in_zip(data: bytes) -> str:
             return doc_type
     if "META-INF/container.xml" in names:
         return "epub"
+    if map_in(names):
+        return "kmz"
     raise Unreadable(_reason_for_zip(names))
 
 

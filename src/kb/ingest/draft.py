@@ -158,9 +158,8 @@ def draft_file(
     name = title or extracted.title or Path(filename).stem[:MAX_TITLE]
     embedder = embedder.current
     passages = Chunker(embedder, checkpoint).split(extracted, with_aliases(name, extracted.aliases))
-    room = limits.index_bytes(size, is_part=is_part)
     most = MOST_SHORT_PASSAGES + size // BYTES_PER_PASSAGE
-    bounded = _bounded(passages, room, limits.too_large_index, most)
+    bounded = _bounded(passages, limits.index_bytes(size, is_part=is_part), limits.too_large_index, most)
     draft = _draft(doc_type, name, content_hash or _digest(path), bounded)
     if not draft.chunks:
         raise Unreadable("The file contains no text.")

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
 
-from kb.markdown.tags import clean_tags
+from kb.api.tag_tree import clean_tags
 
 if TYPE_CHECKING:
     import yaml
@@ -95,6 +95,25 @@ def with_renamed_tags(text: str, names: Mapping[str, str]) -> str:
     expected = front_matter(text)._replace(tags=clean_tags([names.get(tag, tag) for tag in tags]))
     found = front_matter(after)
     return after if found._replace(length=expected.length) == expected else text
+
+
+def with_date(text: str, day: str) -> str:
+    """Return a text with this date in its front matter, in the place of the date that it has."""
+    block = BLOCK.match(text)
+    if not block:
+        return f"---\ndate: {day}\n---\n{text}"
+    sign = " =" if text.startswith("+") else ":"
+    lines = block["matter"].splitlines(keepends=True)
+    names = [match["name"].lower() if (match := _ENTRY.match(line.rstrip())) else "" for line in lines]
+    at = next((names.index(name) for name in _DATES if name in names), None)
+    if at is None:
+        at = 0
+        lines.insert(0, "\n")
+        written = "date"
+    else:
+        written = lines[at][: len(names[at])]
+    lines[at] = f"{written}{sign} {day}{lines[at][len(lines[at].rstrip()) :]}"
+    return f"{text[: block.start('matter')]}{''.join(lines)}{text[block.end('matter') :]}"
 
 
 def fact_of(text: str) -> str:

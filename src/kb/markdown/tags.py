@@ -13,8 +13,9 @@ from itertools import takewhile
 from typing import Final
 from unicodedata import category
 
-from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS
+from kb.api.tag_tree import clean_tags
 from kb.markdown.blocks import Block, blocks_of
+from kb.markdown.front_matter import front_matter
 from kb.markdown.links import link_ranges
 from kb.markdown.prose import masked, prose
 
@@ -38,15 +39,12 @@ _DIRECTIVES: Final = {
     *("endif", "pragma", "error", "warning", "line", "region", "endregion", "nullable"),
 }
 """Compiler directives after a #; these are not tags."""
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def tags_in(text: str) -> tuple[str, ...]:
     """Return the #tags in a whole text, without its front matter, which can turn them off."""
     if not _HASH.search(text):
         return ()
-    from kb.markdown.front_matter import front_matter  # it needs `clean_tags`
-
     text = text.replace("\r\n", "\n")
     front = front_matter(text)
     return tags_of_blocks(text, blocks_of(text, front.length)) if front.inline_tags else ()
@@ -95,10 +93,3 @@ def tag_at(text: str, place: int, end: int = sys.maxsize) -> str:
 def _can_be_in_tag(sign: str) -> bool:
     """Return whether a sign is a letter, a digit, an emoji, a part of one, or one of - _ /."""
     return sign.isalnum() or sign in "_-/\u200c\u200d" or category(sign) in ("Mn", "Mc", "Me", "So", "Sk")
-
-
-def clean_tags(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the words as tags: without their #, each once, and only valid ones."""
-    tags = (" ".join(word.split()).lstrip("#").strip().strip("/") for word in words)
-    known = (tag for tag in tags if tag and len(tag) <= MAX_TAG_CHARS and not _CONTROL.search(tag))
-    return tuple(dict.fromkeys(known))[:MAX_TAGS]

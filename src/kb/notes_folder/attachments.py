@@ -267,13 +267,19 @@ class Attachments:
         return self._record(document, path, state)
 
     def _remove(self, row: NoteFile) -> None:
-        """Remove the file of a deleted document; a file that somebody changed stays, and is a new one."""
-        place = self.parts.place(row.path)
+        """Remove the file of a deleted document; a file that somebody changed stays, and is a new one.
+
+        If kb has no copy of a file, it stays, and kb remembers not to add it again.
+        """
+        place, digest = self.parts.place(row.path), row.digest.removeprefix(DIGEST)
+        if self.parts.all_files and not self.parts.originals.has(digest):
+            self._put(replace(row, document_id=NO_JOB - row.document_id, digest=DIGEST))
+            return
         try:
             if disk.state_at(place) == row.state:
-                disk.remove(place, row.digest.removeprefix(DIGEST))
+                disk.remove(place, digest)
         except (disk.Changed, OSError) as error:
-            logger.info("the file of document %s stays in the notes folder: %r", row.document_id, error)
+            logger.info("the file of document %s stays in its folder: %r", row.document_id, error)
         with self.parts.store.write() as tx:
             self.parts.files(tx).remove(row.document_id)
 
@@ -284,12 +290,8 @@ class Attachments:
         self._put(NoteFile(document.id, path, document.source_path, version, state, digest))
 
     def _put(self, row: NoteFile) -> None:
-        """Write the row of a file, and forget other ones with its path: that of its job, or of a former document."""
         with self.parts.store.write() as tx:
-            files = self.parts.files(tx)
-            for other in [each for each in files.attachments() if each.path == row.path]:
-                files.remove(other.document_id)
-            files.put(row, b"")
+            self.parts.files(tx).put(row, b"")
 
 
 def _since(known: tuple[str, float] | None, state: str, now: float) -> tuple[str, float]:

@@ -82,6 +82,7 @@ class Claims:
         for sighting in sightings:
             if sighting.claim and self.is_note(sighting):
                 self._take(sighting, sighting.claim.document_id)
+        self._follow_replaced(sightings)
         for sighting in sightings:
             self._own(sighting, self.by_path.get(sighting.path))
         self._follow_missing(sightings)
@@ -115,6 +116,13 @@ class Claims:
             is_edited = replaced and not self._is_like(replaced, sighting.text) and self._is_like(row, sighting.text)
             if sighting.digest == row.digest or is_edited:
                 self._own(sighting, row)
+
+    def _follow_replaced(self, sightings: list[Sighting]) -> None:
+        """Assign files that took the place of another one, with nearly the content of a missing file."""
+        present = {sighting.path for sighting in sightings}
+        missing = [row for row in self.rows if row.document_id not in self.owned and row.path not in present]
+        free = [each for each in sightings if missing and each.path in self.by_path and each.path not in self.owners]
+        self._follow_likeness([each for each in free if not self._is_like(self.by_path[each.path], each.text)], missing)
 
     def _follow_missing(self, sightings: list[Sighting]) -> None:
         """Assign new files with the content of a missing one, its path in other case, or its inode or name and text."""
@@ -163,6 +171,13 @@ def likeness(one: str, other: str) -> float:
     """Return the share of the words that two texts have in common, from 0 to 1."""
     words, others = Counter(WORD.findall(one)), Counter(WORD.findall(other))
     return 2 * (words & others).total() / (words.total() + others.total()) if words and others else float(one == other)
+
+
+def nearness(before: str, now: str) -> float:
+    """Return the likeness of a text and its possible edit; an edit that only adds words is nearer than another one."""
+    share = likeness(before, now)
+    is_longer = share > LIKE and not Counter(WORD.findall(before)) - Counter(WORD.findall(now))
+    return (1 + share) / 2 if is_longer else share
 
 
 def _name(path: str) -> str:

@@ -27,7 +27,7 @@ from kb.ingest.draft import first_line
 from kb.markdown.front_matter import front_matter
 from kb.markdown.merge import merged
 from kb.notes_folder import disk
-from kb.notes_folder.claims import LIKE, Claims, Sighting, likeness
+from kb.notes_folder.claims import LIKE, Claims, Sighting, likeness, nearness
 from kb.notes_folder.disk import FoundFile
 from kb.notes_folder.file_text import Claim, FileContent, claim, fields_beside, parsed, rendered
 from kb.notes_folder.lost_notes import LostNotes
@@ -228,7 +228,7 @@ class Incoming:
                 base = self.parts.base(tx, self._rows[document_id]) or FileContent(
                     text_of(tx, document_id), fields=None
                 )
-                return likeness(base.text, parsed(written, base.own).text)
+                return nearness(base.text, parsed(written, base.own).text)
 
             purged = {id_ for id_ in self.parts.files(tx).gone() if note_of(tx, id_) is None}
             present = {id_ for id_, row in self._rows.items() if row.path in look.scan.files}

@@ -12,8 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from kb.api.errors import DiskFull
+from kb.api.errors import DiskFull, KbError
 from kb.api.fields import NOTE
+from kb.documents.note_edit import NoteChange
+from kb.documents.write_updated_note import update_note
+from kb.markdown.tags import changed_tags
 from kb.notes_folder import disk
 from kb.notes_folder.file_text import FileContent, rendered
 from kb.notes_folder.parts import FILE, FolderParts, text_of
@@ -30,6 +33,8 @@ QUIET_SECONDS: Final = 2.0
 """kb does not write to a file that somebody else changed less than this time ago: they may still be typing."""
 
 MOST_OWN: Final = 1000
+
+SAID: Final = "its text says these tags"
 
 RETRY_SECONDS: Final = 30.0
 """The pause after a file could not be written."""
@@ -140,6 +145,8 @@ class Outgoing:
             OSError: it cannot be written.
         """
         file = each.file
+        if self.parts.prefix and self._takes_tags(each):
+            return None  # it has another version now
         if file is None:
             return self._create(each)
         if file.source_path != each.note.source_path:
@@ -158,6 +165,24 @@ class Outgoing:
         if file.state not in self._own and 0 <= self.clock() - disk.modified(file.state) < QUIET_SECONDS:
             raise disk.Changed
         return Written(self._row(each, file.path, disk.replace(place, text, file.digest, each.note.id), text), base)
+
+    def _takes_tags(self, each: Waiting) -> bool:
+        """Give a note the #tags that only its new text has, as an edit of its file would; return whether that was new.
+
+        An agent gives a note exactly the tags that it names, but in a vault the text is what people see.
+        """
+        if each.base is None and each.version > 1:
+            return False  # a tag that somebody removed from the note stays away
+        written, left = changed_tags(each.base.text if each.base else "", each.text)
+        add, remove = set(written) - set(each.note.tags), set(left) & set(each.note.tags)
+        if not add and not remove:
+            return False
+        change = NoteChange(tags_add=sorted(add), tags_remove=sorted(remove), if_match=(each.note.content_hash,))
+        try:
+            update_note(self.parts.audited, self.parts.vectors, each.note.id, change, author=Author(FILE, why=SAID))
+        except KbError:  # too many tags, or another change came first
+            return False
+        return True
 
     def _rendered(self, each: Waiting, path: str, content: bytes) -> tuple[bytes, FileContent]:
         """Return the bytes of a note's file, which have a byte order mark if they had one, and their content."""

@@ -78,8 +78,10 @@ class Vault(NotesFolder):
         problems = [FailedFile(path=each.path, error=each.reason) for each in status.problems[:MAX_REASONS]]
         with self.parts.store.read() as tx:
             others = len(self.parts.files(tx).attachments())
+        files, is_reading = status.files + others, status.to_read > 0
+        added = files - status.to_read if is_reading else 0
         result = SyncReport(
-            files=status.files + others, failed=len(status.problems), failures=problems, kept=status.withheld
+            files=files, added=added, failed=len(status.problems), failures=problems, kept=status.withheld
         )
         error = " ".join(status.trouble) or status.stopped
         report = WatchReport(result=None if error else result, error=error, answers=self._asked_at)
@@ -88,4 +90,5 @@ class Vault(NotesFolder):
             self._reported_at, self._last = time.monotonic(), report
             with self.parts.store.write() as tx:
                 watched_folders.report(tx, self._watch_id, report)
+                watched_folders.note(tx, self._watch_id, is_syncing=is_reading)
             self._asked_at = None

@@ -24,6 +24,8 @@ from kb.api.document_models import (
     LinkList,
     LinksRequest,
     Move,
+    PathFolder,
+    PathFolders,
     RenamedTag,
     TagBranch,
     TagChange,
@@ -35,7 +37,7 @@ from kb.api.errors import Invalid
 from kb.api.fields import DocumentId, DocumentsCursor, ListSorted, Tag
 from kb.api.filters import ALL_TAGS, ANY_TAG, NO_TAG, SHARED, Filters, IdPrefix, PathFilters, SourcePart
 from kb.api.limit_errors import check_note, check_tags
-from kb.api.limits import DEFAULT_PAGE, MAX_ID, MAX_NAME
+from kb.api.limits import DEFAULT_PAGE, MAX_ID, MAX_NAME, MAX_PATH
 from kb.api.search_models import SearchRequest
 from kb.documents import tags
 from kb.documents.delete import delete, purge
@@ -60,6 +62,7 @@ from kb.store import rows
 from kb.store.protocol import Transaction
 from kb.store.row_mapping import cursor_after
 
+MOST_FOLDERS: Final = 500
 MOST_BACKLINKS: Final = 200
 
 router = APIRouter(route_class=ThreadRoute)
@@ -334,6 +337,15 @@ def change_tags(document_id: Id, change: TagChange, services: ServicesDep, autho
     check_tags(add=change.add, remove=change.remove)
     document = tags.change_tags(services.store, document_id, add=change.add, remove=change.remove, author=author)
     return to_model(services, document)
+
+
+@router.get("/paths", tags=["documents"], summary="List the folders of paths", dependencies=[READ])
+def list_paths(services: ServicesDep, prefix: Annotated[str, Query(max_length=MAX_PATH)] = "") -> PathFolders:
+    """Return the folders right below a beginning of paths, such as `vault/`, each with its number of documents."""
+    with services.store.view() as tx:
+        found = tx.documents.folders(prefix, MOST_FOLDERS)
+    folders = [PathFolder(name=name, prefix=f"{prefix}{name}/", documents=number) for name, number in found]
+    return PathFolders(folders=folders)
 
 
 @router.get("/tags", tags=["tags"], summary="List tags", dependencies=[READ])

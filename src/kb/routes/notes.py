@@ -1,5 +1,6 @@
 """PATCH /notes/{id}: change a note in place."""
 
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from typing import Annotated
@@ -54,15 +55,9 @@ def patch_note(
     """
     most = services.settings.max_note_chars
     check_change(update, most)
-    change = NoteChange(
-        edit=Edit(update.text, update.old, update.new, update.append, update.prepend),
-        title=update.title,
-        optional={name: value for name, value in update if name in OPTIONAL_FIELDS and value is not None},
-        tags_add=update.tags_add,
-        tags_remove=update.tags_remove,
+    change = replace(
+        asked_change(update),
         if_match=None if if_match is None else hashes_in(request),
-        inline_tags=update.inline_tags,
-        once=update.once,
         idempotency_key=idempotency_key,
         request_hash=sha256(f"{document_id} {if_match} {update.model_dump_json()}".encode()).hexdigest(),
     )
@@ -79,6 +74,18 @@ def patch_note(
         [model] = to_models(tx, [note])
         answer = with_chunks(model, chunks, len(chunks), last_author)
         return ChangedNote(**dict(answer), embedded=tx.documents.has_vectors(document_id))
+
+
+def asked_change(update: NoteUpdate) -> NoteChange:
+    return NoteChange(
+        edit=Edit(update.text, update.old, update.new, update.append, update.prepend, update.date),
+        title=update.title,
+        tags_add=update.tags_add,
+        tags_remove=update.tags_remove,
+        inline_tags=update.inline_tags,
+        once=update.once,
+        optional={name: value for name, value in update if name in OPTIONAL_FIELDS and value is not None},
+    )
 
 
 def check_change(update: NoteUpdate, most: int) -> None:

@@ -17,10 +17,10 @@ from kb.api.file_types import type_called
 from kb.api.limits import MAX_PATH
 from kb.api.search_wording import KEYS
 from kb.api.stream_safe import composed
-from kb.api.tag_tree import tags_above
+from kb.api.tag_tree import clean_tags, tags_above
 from kb.index.words.function_words import STOP_WORDS
 from kb.index.words.segmentation import RUN
-from kb.markdown.tags import clean_tags, tag_at
+from kb.markdown.tags import tag_at
 from kb.store.rows import Filter
 
 Kind = Literal["tag", "path", "type", "after", "before", "words"]

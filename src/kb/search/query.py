@@ -181,19 +181,12 @@ class Query:
             if has_operators and not emojis(rest):
                 return cls(None, (), replace(where, lacking=conditions(unwanted, EXCLUDED)), only_filters=True)
             phrases, unwanted, rest = [], [], text
-        where = replace(
-            where,
-            holding=conditions(phrases, "phrases in quotes"),
-            lacking=conditions(unwanted, EXCLUDED),
-        )
+        where = replace(where, holding=conditions(phrases, "phrases in quotes"), lacking=conditions(unwanted, EXCLUDED))
         phrases = [phrase for phrase in phrases if word_count(phrase) <= MAX_PARTS]
-        begun = beginnings(PHRASE.sub(" ", text))[:MAX_TERMS]
-        telling = compatible(apart(without_grouped_numbers(without_parted_isbns(rest))))
-        telling_words = keywords(telling) if tokenize(telling) else []
-        words = list(dict.fromkeys([*begun, *with_spellings(telling_words), *emojis(rest), *phrases, *compounds(rest)]))
-        words = words or contractions(rest) or keywords(rest)
-        unquoted = PHRASE.sub(" ", text).split()
-        typed = unquoted[: len(unquoted) - len(excluded)]
+        unquoted = PHRASE.sub(" ", text)
+        words = sought_words(rest, beginnings(unquoted)[:MAX_TERMS], phrases)
+        typed = unquoted.split()
+        typed = typed[: len(typed) - len(excluded)]
         plain = plain_words(typed)
         inflected = tokenize(compatible(apart(" ".join(typed))))
         return cls(
@@ -293,6 +286,14 @@ def shortened(phrase: str) -> str:
 def word_count(phrase: str) -> int:
     """Return the number of words that a search for a phrase looks up."""
     return sum(len(parts(word)) for word in tokenize(phrase))
+
+
+def sought_words(text: str, begun: Iterable[str], phrases: Iterable[str]) -> list[str]:
+    """Return the words of a text for the full-text leg, with its prefixes and phrases."""
+    telling = compatible(apart(without_grouped_numbers(without_parted_isbns(text))))
+    telling_words = keywords(telling) if tokenize(telling) else []
+    words = list(dict.fromkeys([*begun, *with_spellings(telling_words), *emojis(text), *phrases, *compounds(text)]))
+    return words or contractions(text) or keywords(text)
 
 
 def keywords(text: str) -> list[str]:

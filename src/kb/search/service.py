@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from time import perf_counter
@@ -12,6 +13,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.api.document_day import has_ended
 from kb.api.errors import ModelChanged
 from kb.api.search_models import CopyOf, UnknownWord, UnreadableFile
 from kb.embed.protocol import Embedder
@@ -161,6 +163,9 @@ class SearchService:
                 self._recall.observe(vector.result(), query.where, tx.space)
             if query.words and not unknown:
                 retriever.mark_exact(passages)
+            if any(passage.valid_until for passage in passages):
+                today = datetime.now(UTC).date().isoformat()
+                passages.sort(key=lambda passage: has_ended(passage.valid_until, today))
             failed = unreadable(tx, query, index.analyzer)
             total = count(passages)
             budget = TokenBudget(max_tokens, partial(_count_tokens, embedder))

@@ -173,6 +173,12 @@ class Documents(Protocol):
     def tags(self, limit: Limit | None = None) -> list[tuple[str, int]]:
         """Return every tag in use with the number of its documents."""
 
+    def folders(self, prefix: str, most: int, limit: Limit | None = None) -> list[tuple[str, int]]:
+        """Return the folders right below a beginning of paths, such as `vault/`, with the number of documents in each.
+
+        Documents inside others do not count. Only the first `most` folders are returned, in the order of their names.
+        """
+
     def branches(self, limit: Limit | None = None) -> dict[str, int]:
         """Return every tag with tags below it, with the number of documents that have it or one of these tags."""
 
@@ -566,7 +572,7 @@ class NoteFiles(Protocol):
         """Return what `put` got along with the file of a note."""
 
     def put(self, file: NoteFile, base: bytes) -> None:
-        """Write the row of a file. A path has one row: another note's file loses it."""
+        """Write the row of a file. A path has one row: another note's file loses it, and that of another file goes."""
 
     def settle(self, document_id: int, version: int) -> None:
         """Record that the file of a note matches this version of the note."""

@@ -91,10 +91,11 @@ class OptionalFields:
 
     `Hit` has them too. Statements, jobs, the history, exports and imports use whatever is declared here.
 
-    `source` is the origin in the author's words.
+    `source` is the origin in the author's words, `valid_until` the last day on which the note is true.
     """
 
     source: str | None = None
+    valid_until: str | None = None
 
 
 OPTIONAL_FIELDS: Final = tuple(field.name for field in fields(OptionalFields))
@@ -301,6 +302,7 @@ class Hit(Dated):
     language: str | None = None
     author: Author = NOBODY
     source: str | None = field(default=None, kw_only=True)
+    valid_until: str | None = field(default=None, kw_only=True)
 
 
 class WrittenText(NamedTuple):

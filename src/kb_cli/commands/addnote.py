@@ -28,6 +28,9 @@ def addnote(
         ),
     ] = None,
     source: Annotated[str | None, option("--source TEXT", "The origin: a web address, a book, a person.")] = None,
+    valid_until: Annotated[
+        str | None, option("--valid-until DATE", "The last day on which the note is true, such as 2027-03-31.")
+    ] = None,
     replaces: Annotated[
         int | None, option("--replaces ID", "The note that this one replaces; kb ranks it below this one.", min=1)
     ] = None,
@@ -45,7 +48,13 @@ def addnote(
     With --json, prints the engine's receipt, or with --wait the finished job.
     """
     note: dict[str, Any] = {"title": title, "tags": split_tags(tags), "source_path": source_path, "thread": thread}
-    options = {"source": source, "replaces": replaces, "if_new": if_new or None, "inline_tags": True}
+    options = {
+        "source": source,
+        "valid_until": valid_until,
+        "replaces": replaces,
+        "if_new": if_new or None,
+        "inline_tags": True,
+    }
     note |= {name: value for name, value in options.items() if value is not None}
     given = read_text(text)
     if given is not None and not given.strip():

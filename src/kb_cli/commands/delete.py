@@ -1,6 +1,7 @@
 """kb delete."""
 
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -12,13 +13,13 @@ from kb.folders.disk_view import find_file
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call, call_for_each
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Ids, Json, Why, option
+from kb_cli.runtime.options import NO_TERMINAL, Ids, Json, Why, Yes, option
 from kb_cli.sync.folder_names import FolderNames, fetch_names
 
 
 def delete(
     ids: Ids,
-    yes: Annotated[bool, option("--yes -y", "Do not ask for confirmation (required in scripts).")] = False,
+    yes: Yes = False,
     purge: Annotated[bool, option("--purge", "Delete permanently, with all versions, even from the bin.")] = False,
     leave_out: Annotated[
         bool, option("--leave-out", "Make 'kb sync' skip the file from now on; it stays on the disk.")
@@ -66,11 +67,13 @@ def is_here(path: str) -> bool:
     return False
 
 
-def confirm(ids: list[int], purge: bool) -> None:
+def confirm(ids: Sequence[int], purge: bool) -> None:
     """Ask for confirmation."""
+    pages, code = call_for_each(ids, lambda client, document_id: client.history(document_id, limit=1))
+    if not pages:
+        raise typer.Exit(code)
     if not sys.stdin.isatty():
-        raise UsageError("Cannot ask for confirmation without a terminal. Add --yes to delete.")
-    pages, _ = call_for_each(ids, lambda client, document_id: client.history(document_id, limit=1))
+        raise UsageError(NO_TERMINAL)
     for page in pages:
         output.print_error(f"document {page['document_id']}: {page['versions'][0]['title']}")
     if not typer.confirm("Delete permanently?" if purge else "Delete?", err=True):

@@ -1,26 +1,24 @@
 """kb get and kb open."""
 
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import Awaitable
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
-from kb.api.errors import NotFound
 from kb.api.omissions import phrase
-from kb.api.web_address import is_page, page_address
 from kb.client.client import EngineClient
 from kb.wording import optional_facts
 from kb_cli.runtime import exit_codes, output
+from kb_cli.runtime.document_paths import DocumentId, find_id
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.files import to_source_path
 from kb_cli.runtime.last_search import recall
 from kb_cli.runtime.open_files import open_source
-from kb_cli.runtime.options import STDIN, Json, argument, option
-from kb_cli.sync.folder_names import fetch_names, local_place
+from kb_cli.runtime.options import ABOUT_ID, STDIN, Json, argument, option
+from kb_cli.sync.folder_names import local_place
 
 
 def get(
-    document_id: Annotated[int | None, argument("ID", "The document's id, as 'kb list' shows it.", min=1)] = None,
+    document_id: Annotated[DocumentId | None, argument("ID", ABOUT_ID, min=1)] = None,
     path: Annotated[
         str | None, option("--path SOURCE_PATH", "The source path or file of the document, instead of its id.")
     ] = None,
@@ -81,28 +79,6 @@ def write_new(target: Path, name: str, content: bytes) -> None:
         raise exit_codes.LocalError(f"{target}: {error.strerror}.") from None
 
 
-async def find_id(client: EngineClient, path: str) -> int:
-    """Return the id of the document with a source path, or from a file on this machine."""
-    async for source_path in possible_paths(client, path):
-        documents = (await client.documents(source_path=source_path))["documents"]
-        if len(documents) > 1:
-            ids = ", ".join(str(document["id"]) for document in documents)
-            raise exit_codes.UsageError(f"Several documents come from {source_path}. Give one of their ids: {ids}.")
-        if documents:
-            return int(documents[0]["id"])
-    raise NotFound(f"No document comes from {path}. 'kb list --name' finds documents by file name.")
-
-
-async def possible_paths(client: EngineClient, path: str) -> AsyncIterator[str]:
-    """Yield the possible source paths of a path, the most likely first."""
-    yield path
-    if is_page(path):
-        yield page_address(path)
-        return
-    yield (await fetch_names(client)).source_path(path)
-    yield to_source_path(path)
-
-
 def print_document(document: dict[str, Any]) -> None:
     output.print_fields(
         {
@@ -126,7 +102,7 @@ def print_document(document: dict[str, Any]) -> None:
 
 
 def open_(
-    document_id: Annotated[int | None, argument("ID", "The document's id, as 'kb list' shows it.", min=1)] = None,
+    document_id: Annotated[DocumentId | None, argument("ID", ABOUT_ID, min=1)] = None,
     hit: Annotated[int | None, option("-n --hit N", "Open result N of the last search in a terminal.", min=1)] = None,
     line: Annotated[int | None, option("--line N", "Open a text at this line, in an editor.", min=1)] = None,
     page: Annotated[int | None, option("--page N", "Open a PDF at this page.", min=1)] = None,

@@ -30,7 +30,7 @@ def history(
     version: Annotated[
         int | None, argument("VERSION", "The number of a version, to show its text.", min=1, show_default=False)
     ] = None,
-    diff: Annotated[bool, option("--diff", "Show the changes since VERSION, word by word.")] = False,
+    diff: Annotated[bool, option("--diff", "Show the changes since VERSION, or the last one.")] = False,
     limit: Annotated[int, option("-n N", "The maximum number of versions.", min=1)] = 50,
     json: Json = False,
 ) -> None:
@@ -39,7 +39,7 @@ def history(
     This also works for documents in the bin. 'kb revert' goes back to an earlier version.
     """
     if diff and version is None:
-        raise UsageError("--diff needs a VERSION to compare with: 'kb history ID VERSION --diff'.")
+        version = version_before(document_id)
     if version is None:
         answer = call(lambda client: client.history(document_id, limit=limit))
     elif diff:
@@ -56,6 +56,14 @@ def history(
         print_diff(answer)
     else:
         output.print_text(answer["text"])
+
+
+def version_before(document_id: int) -> int:
+    """Return the number of the version before the newest one."""
+    versions = call(lambda client: client.history(document_id, limit=2))["versions"]
+    if len(versions) < 2:
+        raise UsageError(f"Document {document_id} has only one version, so nothing has changed.")
+    return int(versions[1]["number"])
 
 
 def revert(document_id: Id, version: Number, why: Why = None, json: Json = False) -> None:

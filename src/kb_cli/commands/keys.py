@@ -12,6 +12,7 @@ from kb_cli.sync.folder_names import meant_path
 MAKE = "make"
 ROTATE = "rotate"
 REVOKE = "revoke"
+END = "end"
 WORDS = 2
 
 
@@ -19,9 +20,9 @@ def keys(
     words: Annotated[
         list[str] | None,
         argument(
-            "make NAME | rotate NAME | revoke NAME",
-            "An action and the name of a key, such as laptop-agent.",
-            complete=complete_actions(MAKE, ROTATE, REVOKE),
+            "make NAME | rotate NAME | revoke NAME | end ID",
+            "An action and the name of a key, such as laptop-agent, or the id of a program.",
+            complete=complete_actions(MAKE, ROTATE, REVOKE, END),
         ),
     ] = None,
     right: Annotated[
@@ -44,19 +45,22 @@ def keys(
     ] = 0,
     json: Json = False,
 ) -> None:
-    """List, make, rotate and revoke keys with rights.
+    """List, make, rotate and revoke keys with rights, and disconnect programs that signed in with them.
 
     kb prints a key only once, when you make or rotate it, and stores only its hash. This works if the engine has a
     KB_API_KEY and you use that key, or one with the right admin.
     """
     if not words:
-        return output.print_list(call(lambda client: client.keys()), "keys", KEY_COLUMNS, NO_KEYS, json=json)
-    if len(words) != WORDS or words[0] not in (MAKE, ROTATE, REVOKE):
+        return list_keys(json=json)
+    if len(words) != WORDS or words[0] not in (MAKE, ROTATE, REVOKE, END):
         raise exit_codes.UsageError(
-            "Give 'make', 'rotate' or 'revoke', and the name of one key: 'kb keys make laptop-agent'."
+            "Give 'make', 'rotate' or 'revoke', and the name of one key: 'kb keys make laptop-agent'; or 'end', and the"
+            " id of a program."
         )
     action, name = words
-    if action == REVOKE:
+    if action == END:
+        answer = call(lambda client: client.end_grant(name))
+    elif action == REVOKE:
         answer = call(lambda client: client.revoke_key(name))
     elif action == ROTATE:
         answer = call(lambda client: client.rotate_key(name, grace_minutes=grace))
@@ -70,12 +74,23 @@ def keys(
         )
     if json:
         output.print_json(answer)
+    elif action == END:
+        output.print_line(f"{answer['client_name']} is disconnected")
     elif action == REVOKE:
         output.print_line(f"key {name} is no longer valid")
     else:
         output.print_error(f"key {name} may {described(answer)}; kb shows it only once:")
         output.print_line(answer["key"])
     return None
+
+
+def list_keys(*, json: bool) -> None:
+    """Print the keys, and below them the programs that signed in with keys."""
+    answer = call(lambda client: client.keys()) | call(lambda client: client.grants())
+    output.print_list(answer, "keys", KEY_COLUMNS, NO_KEYS, json=json)
+    if answer["grants"] and not json:
+        output.print_line("")
+        output.print_list(answer, "grants", GRANT_COLUMNS, json=False)
 
 
 def audit(
@@ -113,6 +128,13 @@ KEY_COLUMNS: output.Columns = {
     "RIGHTS": described,
     "MADE": "created_at",
     "LAST USED": lambda key: output.format_time(key["used_at"]) or "never",
+}
+GRANT_COLUMNS: output.Columns = {
+    "PROGRAM": "client_name",
+    "KEY": "key_name",
+    "MAY": lambda grant: "write" if "write" in grant["scopes"] else "read",
+    "LAST USED": lambda grant: output.format_time(grant["used_at"]) or "never",
+    "ID": "id",
 }
 NO_KEYS = "no keys with rights exist; make one with 'kb keys make NAME'"
 LINE_COLUMNS: output.Columns = {"TIME": "at", "KEY": "by", "CLIENT": "client", "ACTION": "action", "WHAT": subject}

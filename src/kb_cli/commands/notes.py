@@ -1,11 +1,14 @@
 """kb notes."""
 
+import sys
 from typing import Annotated, Any, Literal, get_args
+
+import typer
 
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.exit_codes import LocalError
-from kb_cli.runtime.options import Json, argument
+from kb_cli.runtime.exit_codes import LocalError, UsageError
+from kb_cli.runtime.options import NO_TERMINAL, Json, Yes, argument
 
 Action = Literal["status", "delete", "restore"]
 OFF = "the engine has no notes folder; set KB_NOTES_DIR, and restart it"
@@ -14,6 +17,7 @@ OFF = "the engine has no notes folder; set KB_NOTES_DIR, and restart it"
 def notes(
     action: Annotated[Action, argument("|".join(get_args(Action)), "The action; see above.")] = "status",
     folder: Annotated[str, argument("FOLDER", "A folder that kb keeps in both directions.")] = "",
+    yes: Yes = False,
     json: Json = False,
 ) -> int:
     """Show the notes folder, or decide about missing files.
@@ -26,6 +30,8 @@ def notes(
     if action == "status":
         answer = call(lambda client: client.status()).get("notes_folder")
     else:
+        if action == "delete" and not yes:
+            confirm()
         answer = call(lambda client: client.decide_about_missing_files(action, folder))
     if answer is None:
         raise LocalError(OFF)
@@ -34,6 +40,14 @@ def notes(
     else:
         output.print_fields(described(answer))
     return exit_codes.FAILURE if answer["stopped"] or answer["withheld"] or answer["trouble"] else exit_codes.OK
+
+
+def confirm() -> None:
+    """Ask whether to delete the notes of the missing files."""
+    if not sys.stdin.isatty():
+        raise UsageError(NO_TERMINAL)
+    if not typer.confirm("Delete the notes of all missing files? They stay in the bin for a while.", err=True):
+        raise typer.Exit
 
 
 def described(folder: dict[str, Any]) -> dict[str, object]:

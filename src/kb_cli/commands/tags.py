@@ -4,6 +4,7 @@ from typing import Annotated
 
 from kb_cli.runtime import output
 from kb_cli.runtime.completion import complete_tags
+from kb_cli.runtime.document_paths import DocumentId
 from kb_cli.runtime.engine_call import call, report_each
 from kb_cli.runtime.exit_codes import OK, UsageError
 from kb_cli.runtime.options import Json, Why, argument, option, split_tags
@@ -14,7 +15,7 @@ NO_TAGS = "no document has a tag; add some with 'kb tag ID --add A,B', or with -
 
 def tag(
     ids: Annotated[
-        list[int] | None, argument("ID", "One or more document ids, as 'kb list' shows them.", min=1)
+        list[DocumentId] | None, argument("ID", "One or more document ids, as 'kb list' shows them, or paths.", min=1)
     ] = None,
     add: Annotated[
         list[str] | None, option("--add A,B", "Tags to add, such as house,roof.", complete=complete_tags)

@@ -9,7 +9,7 @@ from kb.api.errors import NotFound
 from kb.wording import count_changes, describe_step
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import Json, Why, argument, option, parse_moment
+from kb_cli.runtime.options import Json, Why, Yes, argument, option, parse_moment
 
 NOTHING = "nothing to undo"
 SHOWN = 10
@@ -26,7 +26,7 @@ def undo(
     key: Annotated[str | None, option("--key NAME", "Undo only operations of the key with this name.")] = None,
     list_: Annotated[bool, option("--list", "List the operations that you can undo, newest first.")] = False,
     limit: Annotated[int, option("-n N", "The maximum number of operations that --list shows.", min=1)] = 20,
-    yes: Annotated[bool, option("--yes -y", "Do not ask for confirmation (required in scripts).")] = False,
+    yes: Yes = False,
     dry_run: Annotated[bool, option("--dry-run", "Only show the changes that kb would undo.")] = False,
     why: Why = None,
     json: Json = False,

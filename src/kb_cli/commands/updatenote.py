@@ -21,6 +21,8 @@ New = Annotated[str | None, option("--new TEXT", "The text that replaces it.")]
 Append = Annotated[str | None, option("--append TEXT", "Text to add as new lines at the end.")]
 Prepend = Annotated[str | None, option("--prepend TEXT", "Text to add as new lines at the beginning.")]
 Title = Annotated[str | None, option("--title TITLE", "The new title.")]
+Date = Annotated[str | None, option("--date DATE", "The new date: when the new text was said or happened.")]
+ValidUntil = Annotated[str | None, option("--valid-until DATE", "The last day on which the note is true.")]
 TagsAdd = Annotated[list[str] | None, option("--tags-add A,B", "Tags to add.", complete=complete_tags)]
 TagsRemove = Annotated[list[str] | None, option("--tags-remove A,B", "Tags to remove.", complete=complete_tags)]
 IfMatch = Annotated[
@@ -40,6 +42,8 @@ def updatenote(
     append: Append = None,
     prepend: Prepend = None,
     title: Title = None,
+    date: Date = None,
+    valid_until: ValidUntil = None,
     tags_add: TagsAdd = None,
     tags_remove: TagsRemove = None,
     if_match: IfMatch = None,
@@ -54,8 +58,9 @@ def updatenote(
     With --json, prints the note after the change.
     """
     options = {"old": old, "new": new, "append": append, "prepend": prepend, "title": title}
+    options |= {"date": date, "valid_until": valid_until}
     change: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    if text and change.keys() - {"title"}:
+    if text and change.keys() - {"title", "date", "valid_until"}:
         raise UsageError(
             "TEXT replaces the whole note: leave it out, or leave out --old, --new, --append and --prepend."
         )

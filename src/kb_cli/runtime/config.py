@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from kb.api.errors import SettingError
-from kb.running_engine import FIRST_KEY, data_folder, find_running, first_key
+from kb.running_engine import FIRST_KEY, data_folder, find_running, first_key, local_port, recorded_folder
 
 DEFAULT_ENGINE_URL: Final = "http://127.0.0.1:8000"
 MCP_PATH: Final = "/mcp"
@@ -80,11 +80,11 @@ class Config:
 
 
 def made_key(url: str) -> str | None:
-    """Return the first key of the engine that uses this data folder, if `url` belongs to it."""
-    folder = data_folder()
+    """Return the first key of an engine of this account on this machine."""
+    folder = recorded_folder(url) or data_folder()
     key = first_key(folder)
     running = find_running(folder) if key else None
-    return key if running and url.removesuffix(MCP_PATH) == running.url else None
+    return key if running and local_port(url) == local_port(running.url) else None
 
 
 def key_headers(key: str | None) -> dict[str, str]:

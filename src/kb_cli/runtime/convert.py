@@ -15,6 +15,11 @@ from typer import BadParameter, Context, Typer
 from typer.core import TyperArgument, TyperOption
 from typer.main import get_command
 
+from kb_cli.runtime.document_paths import DocumentId, id_at
+
+PATH_SIGNS: Final = "/\\."
+"""A word with one of these is a path, not a number."""
+
 HELP_OPTIONS: Final = ["--help", "-h"]
 
 
@@ -65,6 +70,8 @@ def converter_for(kind: Any, minimum: float | None) -> Callable[[Any], object] |
         return partial(to_choice, get_args(kind))
     if kind is int:
         return partial(to_integer, minimum)
+    if kind is DocumentId:
+        return partial(to_document_id, minimum)
     if kind is Path:
         return to_path
     return kind if kind in (str, bool) else None
@@ -80,6 +87,11 @@ def to_choice(choices: tuple[str, ...], word: str) -> str:
     if word not in choices:
         raise ValueError(f"{word!r} is not one of {', '.join(choices)}")
     return word
+
+
+def to_document_id(minimum: float | None, word: str | int) -> int:
+    is_path = isinstance(word, str) and any(sign in word for sign in PATH_SIGNS)
+    return id_at(str(word)) if is_path else to_integer(minimum, word)
 
 
 def to_integer(minimum: float | None, word: str | int) -> int:

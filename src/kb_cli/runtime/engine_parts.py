@@ -4,6 +4,8 @@ import os
 from importlib import import_module
 from typing import Any
 
+from kb.running_engine import folder_of
+from kb_cli.runtime.config import load_config
 from kb_cli.runtime.exit_codes import LocalError
 
 
@@ -18,9 +20,13 @@ def require(module: str, package: str = "kb-local") -> Any:  # noqa: ANN401 - a 
 def data_settings() -> Any:  # noqa: ANN401 - the engine's
     """Return the engine's settings for a command that writes to the data folder; its new files will be private.
 
+    Without KB_DATA_DIR, the folder is the one of the engine that other commands use, if it runs on this machine.
+
     Raises:
         LocalError: the engine is not installed.
         SettingError: a setting is invalid.
     """
     os.umask(0o077)
-    return require("kb.settings").Settings.read()
+    folder = None if os.environ.get("KB_DATA_DIR") else folder_of(load_config().engine_url)
+    settings = require("kb.settings")
+    return settings.Settings.read(settings.with_flags(os.environ, data_dir=folder))

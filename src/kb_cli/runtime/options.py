@@ -17,6 +17,7 @@ from kb.api.date_parsing import moment
 from kb.api.errors import Invalid
 from kb.api.file_types import OWN_TYPES
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
+from kb_cli.runtime.document_paths import DocumentId
 from kb_cli.runtime.exit_codes import UsageError
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ NoTag = Annotated[
 ExactTag = Annotated[
     bool, option("--exact-tag", "Do not include the tags below a tag: 'projects' without 'projects/kiln'.")
 ]
+NO_TERMINAL = "Cannot ask for confirmation without a terminal. Add --yes to delete."
+Yes = Annotated[bool, option("--yes -y", "Do not ask for confirmation (required in scripts).")]
 Wait = Annotated[bool, option("--wait", "Wait until everything is searchable, and report any error.")]
 Exclude = Annotated[
     list[str] | None,
@@ -80,8 +83,9 @@ FolderName = Annotated[
     str | None, option("--as NAME", "The name of the folder in source paths, such as vault, instead of its path.")
 ]
 TakeOver = Annotated[bool, option("--take-over", "Give this folder the name of another folder or machine.")]
-Id = Annotated[int, argument("ID", "The document's id, as 'kb list' shows it.", min=1)]
-Ids = Annotated[list[int], argument("ID", "One or more document ids, as 'kb list' shows them.", min=1)]
+ABOUT_ID = "The document's id, as 'kb list' shows it, or its path."
+Id = Annotated[DocumentId, argument("ID", ABOUT_ID, min=1)]
+Ids = Annotated[list[DocumentId], argument("ID", "One or more document ids, as 'kb list' shows them, or paths.", min=1)]
 IdsOnly = Annotated[bool, option("--ids", "Print only document ids, one per line.")]
 DocType = Annotated[
     str | None, option("--type TYPE", f"Only documents of this type: {', '.join(OWN_TYPES)}.", complete=complete_types)

@@ -19,7 +19,7 @@ from kb.client.client import JSON, EngineClient
 from kb_mcp.error_wording import one_line
 from kb_mcp.middleware import NextTool, ToolCall
 from kb_mcp.middleware.arguments import parse_id
-from kb_mcp.middleware.offered_surface import offered
+from kb_mcp.middleware.offered_surface import offered, reading_only
 from kb_mcp.tools.path_hints import MOST_NAMED, documents_called
 from kb_mcp.tools.rendering import QUOTES_NOTICE, named
 
@@ -172,11 +172,7 @@ async def _unknown_tool(context: ToolCall) -> str:
     name = context.message.name
     server = context.fastmcp_context.fastmcp if context.fastmcp_context else None
     tools = offered(await server.list_tools(run_middleware=False)) if server else []
-    reading = {
-        tool.name.removeprefix("kb_"): tool.name
-        for tool in tools
-        if tool.annotations and tool.annotations.read_only_hint
-    }
+    reading = {tool.name.removeprefix("kb_"): tool.name for tool in reading_only(tools)}
     word = name[:MAX_NAME].lower().removeprefix("kb_")
     near = [SYNONYMS[word]] if word in SYNONYMS else get_close_matches(word, reading, 1, 0.6)
     meant = f" Did you mean {reading[near[0]]}?" if near and near[0] in reading else ""

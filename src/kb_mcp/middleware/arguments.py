@@ -29,9 +29,13 @@ PLACES: Final = ("chunk_id", "from_chunk", "page", "heading", "query")
 NULLS: Final = ("null", ["null"])
 """What some clients send for null."""
 
-FILTERS: Final = frozenset(
-    {"tags", "tag_any", "tag_not", "doc_type", "lang", "source_prefix", "after", "before", "updated_after", "cursor"}
-)
+NAMES: Final = frozenset({"title", "source", "source_path", "thread", "date", "heading"})
+"""Optional texts that are not meant if they are null."""
+
+FILTERS: Final = NAMES | {
+    *("tags", "tag_any", "tag_not", "doc_type", "lang", "source_prefix", "after", "before", "updated_after", "cursor"),
+}
+CHOICES: Final = frozenset({"sort", "group_by", "status"})
 JSON_STARTS: Final = ("[", "{")
 
 
@@ -47,7 +51,7 @@ def normalize(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
     For kb_delete, an id must be an integer or a text of digits only.
     """
-    optional = FILTERS if tool in ("kb_search", "kb_list") else ()
+    optional = FILTERS if tool in ("kb_search", "kb_list") else NAMES
     normal = {
         name: value
         for name, value in arguments.items()
@@ -62,7 +66,9 @@ def normalize(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     if tool == "kb_get" and (chunk := _named_chunk(normal.get("document_id"))) and not any(map(normal.get, PLACES)):
         normal["chunk_id"] = chunk
     for name in ID_PARAMETERS & normal.keys():
-        normal[name] = _exact_id(normal[name]) if tool == "kb_delete" else parse_id(normal[name])
+        normal[name] = _exact_id(normal[name]) if tool == "kb_delete" else parse_id(_only(normal[name]))
+    for name in CHOICES & normal.keys():
+        normal[name] = normal[name].lower() if isinstance(normal[name], str) else normal[name]
     if tool == "kb_list" and normal.get("sort") in ("recent", "newest"):
         normal["sort"] = "changed"
     if normal.get("group_by") == "":
@@ -70,6 +76,11 @@ def normalize(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     if type(normal.get("cursor")) is int:
         normal["cursor"] = str(normal["cursor"])
     return normal
+
+
+def _only(value: object) -> object:
+    """Return the only value of a list; anything else unchanged."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def _named_chunk(value: object) -> str:

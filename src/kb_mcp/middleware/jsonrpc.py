@@ -1,6 +1,7 @@
 """Adapt requests and responses of the MCP library: trimmed headers, JSON or streams, errors in one line."""
 
 import json
+import re
 from http import HTTPStatus
 from typing import Final
 
@@ -11,6 +12,24 @@ from kb_mcp.middleware.body_limit import replayed
 
 PROGRESS_TOKEN: Final = b'"progressToken"'
 """Part of a request whose sender wants progress notifications."""
+
+
+ARGUMENTS_AS_TEXT: Final = re.compile(rb'"arguments"\s*:\s*"')
+
+
+def with_parsed_arguments(body: bytes) -> bytes:
+    """Return a message with arguments that some clients send as a text of JSON instead of an object."""
+    if not ARGUMENTS_AS_TEXT.search(body):
+        return body
+    try:
+        message = json.loads(body)
+        parsed = json.loads(message["params"]["arguments"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return body
+    if not isinstance(parsed, dict):
+        return body
+    message["params"]["arguments"] = parsed
+    return json.dumps(message).encode()
 
 
 class JSONResponses:
@@ -36,6 +55,7 @@ class JSONResponses:
             return
         first = await receive()
         needs_stream = PROGRESS_TOKEN in first.get("body", b"")
+        first = {**first, "body": with_parsed_arguments(first.get("body", b""))}
         await (self._streaming if needs_stream else self._app)(scope, replayed(first, receive), send)
 
 

@@ -27,8 +27,11 @@ MOST_BYTES: Final = 1500
 
 def offered(tools: Iterable[Tool]) -> list[Tool]:
     """Return the tools that the caller may use."""
-    may_write = current_caller().may("write")
-    return [tool for tool in tools if may_write or (tool.annotations and tool.annotations.read_only_hint)]
+    return list(tools) if current_caller().may("write") else reading_only(tools)
+
+
+def reading_only(tools: Iterable[Tool]) -> list[Tool]:
+    return [tool for tool in tools if tool.annotations and tool.annotations.read_only_hint]
 
 
 class OfferedSurface(Middleware):

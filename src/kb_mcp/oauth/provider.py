@@ -1,7 +1,6 @@
 """Codes and tokens for the SDK's handlers; the engine keeps them."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
@@ -24,6 +23,7 @@ from kb.api.errors import KbError, NotFound
 from kb.api.rights import ANYONE, OF_SETTINGS, Caller
 from kb.client.client import EngineClient
 from kb_mcp.auth import OwnKeys, acting_as
+from kb_mcp.clients import holding
 from kb_mcp.oauth.clients import Client, Clients
 
 CONSENT: Final = "kb:consent"
@@ -205,21 +205,11 @@ def check_resource(granted: str | None) -> None:
         raise TokenError("invalid_target", "resource: the code or token is for another one")
 
 
-@contextmanager
-def consenting(consent: Consent) -> Iterator[None]:
+def consenting(consent: Consent) -> AbstractContextManager[None]:
     """Make `authorize` grant access during the block."""
-    token = _consent.set(consent)
-    try:
-        yield
-    finally:
-        _consent.reset(token)
+    return holding(_consent, consent)
 
 
-@contextmanager
-def for_resource(resource: str | None) -> Iterator[None]:
+def for_resource(resource: str | None) -> AbstractContextManager[None]:
     """Give out tokens for only this resource during the block."""
-    token = _resource.set(resource)
-    try:
-        yield
-    finally:
-        _resource.reset(token)
+    return holding(_resource, resource)

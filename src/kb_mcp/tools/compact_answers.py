@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from kb.api.document_day import own_day
 from kb.api.fields import NOTE
 from kb.client.client import JSON
 from kb.wording import OPTIONAL_FIELDS
@@ -39,6 +40,12 @@ def given(**fields: object) -> JSON:
 def document_date(document: JSON) -> str:
     """Return the document date as written, or else the day of the last change."""
     return str(document["date"] or document["day"])
+
+
+def later_change(record: JSON) -> str:
+    """Return the day of the last change of a note if it is after the note's own date; otherwise empty."""
+    day = (record["updated_at"] or "")[: len("2026-01-31")]
+    return day if record["doc_type"] == NOTE and record["date"] and (own_day(record["date"]) or day) < day else ""
 
 
 def origin(record: JSON) -> JSON:
@@ -95,6 +102,7 @@ def search_result(record: JSON) -> JSON:
             source_path=record["source_path"],
             date=document_date(record),
             updated_at=record["updated_at"],
+            changed=later_change(record),
             **origin(record),
             by=author_label(record),
         ),

@@ -4,6 +4,7 @@ Agents read the docstring of a tool as its description.
 """
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Final, Literal
@@ -16,6 +17,7 @@ from kb.api.date_parsing import day, moment
 from kb.api.errors import Changed, Invalid, KbError, NotFound, Unauthorized
 from kb.api.limits import DEFAULT_TOP, MAX_ID, MAX_PAGE, MAX_TOP
 from kb.api.search_wording import PROBABLY_NOT, has_no_word, written
+from kb.client.brief import Brief
 from kb.client.client import JSON, EngineClient
 from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
@@ -24,7 +26,7 @@ from kb_mcp.tools.change_conflicts import parse_version, refused_change
 from kb_mcp.tools.empty_results import nothing_found, retried
 from kb_mcp.tools.headings import document_under
 from kb_mcp.tools.path_hints import check_path
-from kb_mcp.tools.reading import check_number, in_thread, read_several
+from kb_mcp.tools.reading import check_number, in_thread, read_several, several_pages
 from kb_mcp.tools.reading import outline as make_outline
 from kb_mcp.tools.rendering import NOTICE, pending_text, quoted, without_tags
 from kb_mcp.tools.shortened_results import best, other_languages_text
@@ -182,10 +184,11 @@ class DocumentTools:
         updated_after: UpdatedAfter = "",
         sort: Annotated[
             Literal["changed", "date", "oldest", "id"],
-            Field(description="The order; newest first, except oldest and id."),
+            Field(description="The order."),
         ] = "changed",
         text: Annotated[int, Field(ge=0, le=2000, description="Characters of each to show."), WHOLE] = 0,
         deleted: Annotated[bool, Field(description="List the bin instead.")] = False,
+        brief: Annotated[str, Field(description="Instead, brief me on this project.")] = "",
         limit: Annotated[int, Field(ge=1, le=200, description="How many, up to 200."), WHOLE] = 50,
         cursor: Cursor = "",
     ) -> ToolResult:
@@ -194,6 +197,9 @@ class DocumentTools:
         Use it for everything on a topic, or for the newest documents; to answer a question, use kb_search. To read a
         thread in order, pass its tag, sort=id and text.
         """
+        if brief:
+            said = await Brief(self._engine, rendering.one_line).text(brief)
+            return tool_result({"notice": NOTICE, "brief": said}, said)
         request: dict[str, Any] = compact_answers.given(
             tag=tags,
             tag_any=tag_any,
@@ -270,6 +276,7 @@ class DocumentTools:
         date: Annotated[str, Field(description="When it happened: yesterday.")] = "",
         thread: Annotated[str, Field(description="Groups notes on one topic: trip-oslo.")] = "",
         source: Annotated[str, Field(description="Who or what says so: Ada.")] = "",
+        valid_until: Annotated[str, Field(description="The last day on which it is true.")] = "",
         replaces: Annotated[int, Field(ge=0, description="The note that this one supersedes."), WHOLE] = 0,
         if_new: Annotated[bool, Field(description="Store nothing if a note already says this.")] = False,
     ) -> ToolResult:
@@ -286,6 +293,7 @@ class DocumentTools:
             title=title or None,
             tags=tags,
             source_path=source_path or None,
+            valid_until=day(valid_until, "valid_until"),
             **compact_answers.given(thread=thread, source=source, replaces=replaces or None, if_new=if_new or None),
         )
         if accepted["document_id"] is None and accepted["stored"]:  # a note with pictures, which become a file
@@ -303,6 +311,8 @@ class DocumentTools:
         append: Annotated[str, Field(description="Lines to add at the end.")] = "",
         prepend: Annotated[str, Field(description="Lines to add at the start.")] = "",
         title: Annotated[str, Field(description="A new title.")] = "",
+        date: Annotated[str, Field(description="When the new text was said.")] = "",
+        valid_until: Annotated[str, Field(description="The last day on which it is true.")] = "",
         tags_add: Annotated[Tags, Field(description="Tags to add.")] = [],  # noqa: B006 - pydantic copies it
         tags_remove: Annotated[Tags, Field(description="Tags to remove.")] = [],  # noqa: B006 - pydantic copies it
         if_match: Annotated[str, Field(description="The version that you read.")] = "",
@@ -317,11 +327,12 @@ class DocumentTools:
         """
         if new and not old:
             raise Invalid("new: give old, the text that new replaces; or give text to replace the whole note.")
-        if text and document_id:
+        if text and document_id and not date:
             text = await self._with_own_date(document_id, text)
         change = compact_answers.given(text=text, old=old, append=append, prepend=prepend, title=title)
         change |= {"new": new} if old else {}
         change |= {"once": True} if (append or prepend or old) and not if_match else {}
+        change |= compact_answers.given(date=day(date, "date"), valid_until=day(valid_until, "valid_until"))
         tag_changes = compact_answers.given(tags_add=tags_add, tags_remove=tags_remove)
         if bool(document_id) == bool(document_ids):
             raise Invalid("document_id, document_ids: give exactly one of them.")
@@ -381,19 +392,18 @@ class DocumentTools:
         around: Annotated[int, Field(ge=-1, description="How many neighbours to include."), WHOLE] = -1,
         document_ids: Annotated[list[int], Field(fail_fast=True, description="Read several documents.")] = [],  # noqa: B006 - pydantic copies it
         outline: Annotated[bool, Field(description="List only the headings.")] = False,
-        max_tokens: Annotated[int, Field(ge=0, description="The most tokens to answer with."), WHOLE] = 0,
+        max_tokens: Annotated[int, Field(ge=0, description="At most so many tokens."), WHOLE] = 0,
     ) -> ToolResult:
         """Read a document, whole or at one place.
 
         Give document_id and at most one of chunk_id, page, heading, query and from_chunk. A long document comes in
         parts, which say how to read on. To find a document, use kb_search.
         """
-        limiter = self._limiter.within(max_tokens)
         if document_ids:
             if document_id or source_path or from_chunk or chunk_id or page or heading or query or outline:
                 raise Invalid("document_ids: give only it, or also max_tokens.")
             check_number(document_ids)
-            return rendered("kb_get", await read_several(self._engine, limiter, document_ids))
+            return await self._several(document_ids, max_tokens)
         place = compact_answers.given(page=page or None, heading=heading, chunk_id=chunk_id or None, query=query)
         _check_one_place(document_id, source_path, from_chunk, place)
         if source_path:
@@ -404,18 +414,31 @@ class DocumentTools:
         if outline:
             if place or from_chunk:
                 raise Invalid("outline: give it without chunk_id, page, heading, query and from_chunk.")
-            return rendered("kb_get", make_outline(limiter, await self._engine.document(document_id)))
+            whole = await self._engine.document(document_id)
+            return self._read_within(max_tokens, lambda limiter: make_outline(limiter, whole))
         document, hit = await (
             self._read_at(document_id, place, around) if place else self._read(document_id, from_chunk, around)
         )
         if around > 0 and not from_chunk and len(document["chunks"]) == document["chunk_count"]:
             near = await in_thread(self._engine, document, around)
             if len(near) > 1:
-                return rendered("kb_get", await read_several(self._engine, limiter, near))
-        data = limiter.chunk_page(document, is_window=bool(place) or around >= 0, place=hit)
-        if document["doc_type"] in LINKING_TYPES and not (place or from_chunk):
-            data |= await self._links(document_id)
-        return rendered("kb_get", data)
+                return await self._several(near, max_tokens)
+        links = (
+            await self._links(document_id)
+            if document["doc_type"] in LINKING_TYPES and not (place or from_chunk)
+            else {}
+        )
+        is_window = bool(place) or around >= 0
+        return self._read_within(
+            max_tokens, lambda limiter: limiter.chunk_page(document, is_window=is_window, place=hit) | links
+        )
+
+    async def _several(self, document_ids: list[int], max_tokens: int) -> ToolResult:
+        documents, missing = await read_several(self._engine, self._limiter.max_chunks, document_ids)
+        return self._read_within(max_tokens, lambda limiter: several_pages(limiter, documents, missing))
+
+    def _read_within(self, max_tokens: int, make: Callable[[AnswerLimiter], JSON]) -> ToolResult:
+        return rendered("kb_get", self._limiter.within(max_tokens, make, rendering.get_text))
 
     async def _links(self, document_id: int) -> JSON:
         """Return the first documents that a document links to, and the first that link to it."""

@@ -70,7 +70,8 @@ def brief(
     about = f" about {topic}" if topic else ""
     return (
         f"Brief me on my knowledge base{about}, since {since}.\n\n"
-        f"List the changed documents with kb_list(updated_after={since!r}); if a tag fits, pass it as well. If a title"
+        f"Begin with kb_list(brief={topic or 'everything'!r}): the user's standing rules, decisions and recent changes."
+        f" List the changed documents with kb_list(updated_after={since!r}); if a tag fits, pass it as well. If a title"
         " does not explain the change, read the document with kb_get. Then search with kb_search for decisions, open"
         f" questions and next steps{about}. Report in a few lines: new facts, decisions, replaced decisions and open"
         " questions. Give title and date of each document that you use. If two documents contradict each"

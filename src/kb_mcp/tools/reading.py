@@ -27,8 +27,8 @@ def check_number(ids: list[int]) -> None:
         raise Invalid(f"document_ids: {len(ids)} are too many. Give at most {MOST_DOCUMENTS} at once.")
 
 
-async def read_several(engine: EngineClient, limiter: AnswerLimiter, ids: list[int]) -> JSON:
-    """Return documents with as much of their text as fits, and the calls that read on.
+async def read_several(engine: EngineClient, chunks: int, ids: list[int]) -> tuple[list[JSON], list[int]]:
+    """Return documents with at most so many chunks each, and the ids that do not exist.
 
     Raises:
         NotFound: none of them exists.
@@ -36,14 +36,19 @@ async def read_several(engine: EngineClient, limiter: AnswerLimiter, ids: list[i
     documents, missing, refused = list[JSON](), list[int](), NotFound()
     for document_id in dict.fromkeys(ids):
         try:
-            document = await engine.document(document_id, chunks=limiter.max_chunks)
-            chunks = [chunk | {"text": compact_answers.passage_text(chunk)} for chunk in document["chunks"]]
-            documents.append(document | {"chunks": chunks})
+            document = await engine.document(document_id, chunks=chunks)
+            texts = [chunk | {"text": compact_answers.passage_text(chunk)} for chunk in document["chunks"]]
+            documents.append(document | {"chunks": texts})
         except NotFound as error:
             missing.append(document_id)
             refused = error
     if not documents:
         raise refused
+    return documents, missing
+
+
+def several_pages(limiter: AnswerLimiter, documents: list[JSON], missing: list[int]) -> JSON:
+    """Return documents with as much of their text as fits, and the calls that read on."""
     pages = limiter.chunk_pages(documents)
     later = [document["id"] for document in documents[len(pages) :]]
     rest = [f"More did not fit: kb_get(document_ids={later})."] if later else []

@@ -87,7 +87,8 @@ def head(result: JSON, passage: JSON, *, is_mixed: bool, is_described: bool) -> 
     title = quoted(result["title"], MAX_TITLE) if "title" in result else ""
     date = day_text(result["date"], passage["text"]) if "date" in result else ""
     first = " ".join(filter(None, (number, title, where, date)))
-    return joined([first, file_text(result), tags_text(result), *origin(result), *copies_text(result)])
+    changed = f"changed {result['changed']}" if "changed" in result else ""
+    return joined([first, changed, file_text(result), tags_text(result), *origin(result), *copies_text(result)])
 
 
 def shown_text(passage: JSON) -> str:
@@ -376,9 +377,13 @@ def trimmed(text: str) -> str:
     return visible(text).lstrip("\n").rstrip()
 
 
+def one_line(text: str) -> str:
+    return " ".join(UNPRINTABLE.sub(" ", shown(text)).split())
+
+
 def quoted(name: str, most: int = MAX_QUOTE) -> str:
     """Return a name in quotes, in one short line that cannot imitate its surroundings."""
-    line = " ".join(UNPRINTABLE.sub(" ", shown(name)).translate(DELIMITERS).split())
+    line = one_line(name).translate(DELIMITERS)
     return f'"{line if len(line) <= most else f"{line[:most]}{CUT}"}"'
 
 

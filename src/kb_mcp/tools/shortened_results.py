@@ -4,11 +4,12 @@ docs/quality.md has the cost of the limits.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import pairwise
-from math import inf
 from typing import Final
 
+from kb.api.document_day import has_ended
 from kb.api.limits import DEFAULT_TOP
 from kb.client.client import JSON
 from kb_mcp.tools.compact_answers import passage_text
@@ -34,10 +35,10 @@ BEST_SCORE: Final = 3.5
 """The highest score that counts as the best: a passage with the words of the query as typed has several more."""
 
 EQUAL: Final = 0.75, 0.9
-"""The least score and match of a result that is as good as the best one, as shares of the best ones."""
+"""A result is as good as the best one with this share of its score, or this share of its match."""
 
-SIMILAR: Final = inf, 0.3
-"""The same for a result that is not far weaker; a score says little about this, because it compares candidates."""
+SIMILAR: Final = 0.45, 0.3
+"""Another result is far weaker unless it has both of these shares."""
 
 TOKENS: Final = 95
 """Tokens for the results."""
@@ -106,25 +107,39 @@ def best(reply: JSON, top: int, *, is_ranked: bool) -> JSON:
     results = reply["results"]
     if not results:
         return reply
-    is_equal, is_similar = (_near_best(results, *least) if is_ranked else None for least in (EQUAL, SIMILAR))
+    has_equal_figure = _reaching(results, *EQUAL, enough=any)
+    has_similar_figures = _reaching(results, *SIMILAR, enough=all)
+
+    def is_equal(passage: JSON) -> bool:
+        return is_ranked and has_equal_figure(passage)
+
+    def is_similar(passage: JSON) -> bool:
+        return not is_ranked or has_equal_figure(passage) or has_similar_figures(passage)
+
     asked = top or DEFAULT_TOP
-    if is_equal and is_equal(results[-1]) and len(results) == asked:
+    if is_equal(results[-1]) and len(results) == asked:
         reply |= {"longer": 2 * asked}
     if top:
         return reply
     room, more = (TOKENS_IF_ABSENT, TOKENS_IF_ABSENT) if reply.get("weak") else (TOKENS, TOKENS_WITH_EQUALS)
     kept, spent = dict[int, list[Range]](), 0.0
-    for result in sorted(results, key=lambda result: -result["score"]) if is_ranked else results:
+    for result in sorted(results, key=_by_score) if is_ranked else results:
         ranges = excerpt(result) if kept else []
         cost = _tokens(result, ranges)
-        fits = spent + cost <= (more if is_equal and is_equal(result) else room)
-        if not kept or (fits and (is_similar is None or is_similar(result))):
+        fits = spent + cost <= (more if is_equal(result) else room)
+        if not kept or (fits and is_similar(result)):
             kept[result["chunk_id"]] = ranges
             spent += cost
     shown = _in_order(results, kept)
     known = {result["chunk_id"] for result in shown}
     left = [passage for passage in _passages(results) if passage["chunk_id"] not in known]
-    return reply | {"results": shown, "further": len(list(filter(is_similar or bool, left)))}
+    return reply | {"results": shown, "further": sum(map(is_similar, left))}
+
+
+def _by_score(result: JSON) -> tuple[bool, float]:
+    """Return the place of a result: what was replaced or has ended comes after what holds."""
+    today = datetime.now(UTC).date().isoformat()
+    return bool(result["replaced_by"]) or has_ended(result.get("valid_until"), today), -result["score"]
 
 
 def _in_order(results: list[JSON], kept: dict[int, list[Range]]) -> list[JSON]:
@@ -137,8 +152,10 @@ def _in_order(results: list[JSON], kept: dict[int, list[Range]]) -> list[JSON]:
     ]
 
 
-def _near_best(passages: Sequence[JSON], score: float, match: float) -> Callable[[JSON], bool]:
-    """Return whether a passage has at least this share of the best score, or at least this share of the best match.
+def _reaching(
+    passages: Sequence[JSON], score: float, match: float, enough: Callable[[Iterable[bool]], bool]
+) -> Callable[[JSON], bool]:
+    """Return whether any or all of two figures of a passage reach a share of the best one: its score and its match.
 
     A score compares a passage with the other candidates. Among few documents it can be low for a good passage, so that
     the match also counts: both scores by themselves, each as a share of the best one.
@@ -150,7 +167,7 @@ def _near_best(passages: Sequence[JSON], score: float, match: float) -> Callable
 
     least_score = score * min(BEST_SCORE, max(passage["score"] for passage in passages))
     least_match = match * max(map(match_of, passages))
-    return lambda passage: bool(passage["score"] >= least_score or match_of(passage) >= least_match)
+    return lambda passage: enough((passage["score"] >= least_score, match_of(passage) >= least_match))
 
 
 def _passages(results: list[JSON]) -> Iterator[JSON]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from itertools import accumulate
 from typing import Any, Final
@@ -29,11 +29,14 @@ MIN_TOKENS_PER_CHUNK: Final = 30
 MAX_NAME_CHARACTERS: Final = 300
 """Maximum length of a title, path, heading, tag or reason. A list of names may have twice this length."""
 
-LEAST_TOKENS: Final = 1000
-"""Minimum length of an answer, so that a whole chunk fits."""
+LEAST_TOKENS: Final = 150
+"""The lowest limit of an answer: its marks and the line with the title take about 100 tokens."""
+
+ATTEMPTS: Final = 6
+"""How often an answer is made shorter, because only the whole text shows what it takes."""
 
 LEAST_SHARE: Final = 600
-"""Minimum tokens of one document among several, so that a whole chunk fits."""
+"""Tokens that one document among several gets if there is room, so that a whole chunk fits."""
 
 MARGIN: Final = 0.88
 """The part of the limit to use; the rest covers errors of the estimate."""
@@ -63,37 +66,40 @@ class AnswerLimiter:
     def __init__(self, max_tokens: int) -> None:
         self._max_tokens = max_tokens
         self._item_tokens = max_tokens * MARGIN - ENVELOPE_TOKENS
-        self._further_tokens = self._item_tokens
         self.max_characters = max_tokens * MAX_CHARACTERS_PER_TOKEN
         self.max_chunks = max_tokens // MIN_TOKENS_PER_CHUNK
 
-    def within(self, max_tokens: int) -> AnswerLimiter:
-        """Return the limiter of a shorter answer; 0 for no other limit.
-
-        Only the first chunk of a document may take more than `max_tokens`.
-        """
+    def within(self, max_tokens: int, make: Callable[[AnswerLimiter], JSON], render: Callable[[JSON], str]) -> JSON:
+        """Return what `make` returns with a limiter so that its text has at most `max_tokens`; 0 for no other limit."""
         if not max_tokens:
-            return self
-        shorter = AnswerLimiter(min(max(max_tokens, LEAST_TOKENS), self._max_tokens))
-        shorter._further_tokens = min(max_tokens, self._max_tokens) * MARGIN - ENVELOPE_TOKENS
-        return shorter
+            return make(self)
+        most = min(max(max_tokens, LEAST_TOKENS), self._max_tokens) * MARGIN
+        limiter = copy(self)
+        limiter._item_tokens = min(most, self._item_tokens)
+        for _ in range(ATTEMPTS):
+            data = make(limiter)
+            over = estimate_tokens(render(data)) - most
+            if over <= 0:
+                break
+            limiter._item_tokens -= over
+        return data
 
     def chunk_pages(self, documents: Sequence[JSON]) -> list[JSON]:
         """Return the first documents, each with the chunks that fit into its share; short ones leave more."""
         free, pages = self._item_tokens, list[JSON]()
         for number, document in enumerate(documents):
-            if free <= 0:
+            if free <= 0 and pages:
                 break
             share = copy(self)
-            share._item_tokens = share._further_tokens = max(free / (len(documents) - number), LEAST_SHARE)
+            share._item_tokens = min(free, max(free / (len(documents) - number), LEAST_SHARE))
             page = share.chunk_page(document)
             pages.append({name: value for name, value in page.items() if name != "notice"})
             free -= json_tokens(page)
         return pages
 
-    def count_fitting(self, items: Sequence[object], head: object = None, tokens: float | None = None) -> int:
+    def count_fitting(self, items: Sequence[object], head: object = None) -> int:
         """Return how many of the first items fit along with `head`: at least one, so that agents can go on."""
-        free = (self._item_tokens if tokens is None else tokens) - json_tokens(head)
+        free = self._item_tokens - json_tokens(head)
         ends = accumulate(json_tokens(item) + 1 for item in items)
         return max(1, sum(1 for end in ends if end <= free))
 
@@ -147,18 +153,22 @@ class AnswerLimiter:
         first = shown[0]["index"] if shown else 0
         after = shown[-1]["index"] + 1 if shown else 0
         data = {"notice": NOTICE, **head, "chunks": shown, "chunk_count": total}
-        data["next_chunk"] = after if after < total else None
-        if rest := directions(document["id"], first, after, total, is_window=is_window):
-            data["rest"] = rest
-        return data
+        cut = next((chunk for chunk in chunks if shown and chunk["index"] == first and chunk != shown[0]), None)
+        data["next_chunk"] = first if cut else after if after < total else None
+        rest = directions(document["id"], first, after, total, is_window=is_window)
+        if cut:
+            needed = -(-int(estimate_tokens(cut["text"]) * 1.2 + LEAST_TOKENS) // 50) * 50
+            whole = f"kb_get(document_id={document['id']}, from_chunk={first}, max_tokens={needed})"
+            rest = f"Chunk {first} is cut at {CUT}; {whole} shows it whole. {rest}".rstrip()
+        return data | compact_answers.given(rest=rest)
 
     def _around(self, place: range, chunks: Sequence[JSON], head: JSON) -> list[JSON]:
         """Return the chunks at a place that fit, then by turns the chunks after and before it."""
         inside = [chunk for chunk in chunks if chunk["index"] in place]
-        shown = self.fitting(inside[: self.count_fitting(inside, head, self._further_tokens)], head)
+        shown = self.fitting(inside, head)
         if len(shown) < len(inside):
             return shown
-        free = self._further_tokens - json_tokens(head) - sum(json_tokens(chunk) + 1 for chunk in shown)
+        free = self._item_tokens - json_tokens(head) - sum(json_tokens(chunk) + 1 for chunk in shown)
         after = [chunk for chunk in chunks if chunk["index"] >= place.stop]
         before = [chunk for chunk in reversed(chunks) if chunk["index"] < place.start]
         sides = [iter(after), iter(before)]

@@ -211,20 +211,11 @@
     for (const { addedNodes } of changes) for (const each of addedNodes) if (each.nodeType === 1) showLocal(each);
   }).observe(document.body, { childList: true, subtree: true });
 
-  // Formulas are drawn where there are some; until then, and without this script, they read as they were written.
-  const { search: version } = new URL(document.currentScript.src);
-  const load = (tag, attributes) => new Promise((resolve, reject) => document.head.append(Object.assign(document.createElement(tag), attributes, { onload: resolve, onerror: reject })));
-  let drawing;
-  const drawFormulas = async (within) => {
-    const formulas = all(".math", within).filter((each) => !find(".katex, mark", each));
-    if (!formulas.length) return;
-    const place = `${root}static/katex/katex.min`;
-    drawing ??= Promise.all([load("link", { rel: "stylesheet", href: `${place}.css${version}` }), load("script", { src: `${place}.js${version}` })]);
-    await drawing.catch(() => (drawing = null));
-    for (const each of formulas) window.katex?.render(each.textContent, each, { displayMode: each.matches("pre"), throwOnError: false, maxExpand: 200, maxSize: 40 });
-  };
-  drawFormulas(document);
-  addEventListener("kb:formulas", ({ target }) => drawFormulas(target));
+  // The day of a note is the reader's, not the server's.
+  addEventListener("click", ({ target }) => {
+    const link = target.closest?.("a[href$='today']");
+    if (link) link.href += `?day=${local(new Date().toISOString().slice(0, 16) + " UTC").slice(0, 10)}`;
+  });
 
   // Copying.
   const offerCopying = () => all("[data-copy]").forEach((button) => (button.hidden = !navigator.clipboard));

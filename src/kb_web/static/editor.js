@@ -250,6 +250,7 @@
   const attach = async (file, waiting) => {
     const body = new FormData();
     body.append("file", file, nameOf(file));
+    if (!isNew) body.append("id", editor.dataset.draft);
     const answer = await ask("attach", { method: "POST", body }).catch(() => null);
     const kept = await answer?.json().catch(() => null);
     const problem = kept?.text ? kept.error : kept?.detail || "kb does not respond. Check that it is running, then add the file again.";
@@ -461,7 +462,7 @@
       if (!isNew) body.append("id", editor.dataset.draft);
       const answer = await ask("preview", { method: "POST", signal: drawing.signal, headers: { Accept: "text/html" }, body });
       if (answer.status === 401) preview.textContent = "Your session has ended. Your text stays here: save it, and kb asks you to sign in.";
-      else if (answer.ok) (preview.innerHTML = await answer.text()), preview.dispatchEvent(new Event("kb:formulas", { bubbles: true }));
+      else if (answer.ok) preview.innerHTML = await answer.text();
     } catch {}
   };
   let timer;

@@ -133,9 +133,21 @@
   };
   drawKept();
   addEventListener("kb:shown", drawKept);
+  // The documents that were opened last, which only this browser knows.
+  const own = /\/d\/(\d+)$/.exec(location.pathname)?.[1];
+  if (own && find("article > h1")) store("kb-opened-last", [{ id: own, title: find("article > h1").title }, ...[kept("localStorage", "kb-opened-last", [])].flat().filter((each) => each?.id !== own)].slice(0, MOST));
+  const drawOpened = () => {
+    const list = find("#opened ul");
+    const rows = [kept("localStorage", "kb-opened-last", [])].flat().filter((each) => /^\d+$/.test(each?.id) && each.title).slice(0, 6);
+    if (!list) return;
+    list.replaceChildren(...rows.map(({ id, title }) => make("li", {}, make("a", { href: `${root}d/${id}`, class: "title" }, title))));
+    find("#opened").hidden = !rows.length;
+  };
+  drawOpened();
+  addEventListener("kb:shown", drawOpened);
 
   // The dialog: a combobox (WAI-ARIA) over searches, documents and commands.
-  const PAGES = { Map: "map", Tags: "tags", Duplicates: "duplicates", "Recently added": "jobs", "Failed jobs": "jobs?status=failed", "Changes and undo": "changes", Folders: "folders", Backups: "backups", Doctor: "doctor", Settings: "settings", Keys: "keys", "Connect agents": "connect", Help: "help/" };
+  const PAGES = { "Today’s note": "today", Map: "map", Tags: "tags", Duplicates: "duplicates", "Recently added": "jobs", "Failed jobs": "jobs?status=failed", "Changes and undo": "changes", Folders: "folders", Backups: "backups", Doctor: "doctor", Settings: "settings", Keys: "keys", "Connect agents": "connect", Server: "server", Help: "help/" };
   const MANAGED = ["backups", "doctor", "keys"];
   const button = find(".find");
   const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
@@ -179,6 +191,10 @@
     const rows = await fetch(`${root}suggest?kind=tag&q=${encodeURIComponent(query)}`).then((answer) => answer.json()).catch(() => []);
     return rows.slice(0, 3).map(({ text, label, detail }) => ({ kind: `Tag, ${detail}`, label, href: `${root}documents?tag=${encodeURIComponent(text)}` }));
   };
+  const guided = async (query) => {
+    const html = await fetch(`${root}help/?q=${encodeURIComponent(query)}`, { headers: { Accept: "text/html" } }).then((answer) => answer.text()).catch(() => "");
+    return all(".results h2 a", new DOMParser().parseFromString(html, "text/html")).slice(0, 2).map((each) => ({ kind: "Help", label: each.textContent, href: each.getAttribute("href").replace(/^(\.\.?\/)+/, root) }));
+  };
   const offer = async () => {
     const query = field.value.trim();
     const fits = (each) => each.label.toLowerCase().includes(query.toLowerCase());
@@ -194,10 +210,10 @@
     const named = rest.filter(starts);
     const others = rest.filter((each) => !starts(each));
     draw([search, ...named, ...others]);
-    const [documents, tags] = await Promise.all([found(query), tagged(query)]);
+    const [documents, tags, guide] = await Promise.all([found(query), tagged(query), guided(query)]);
     if (documents && field.value.trim() === query) {
       const chosen = options[at]?.label;
-      draw([search, ...named, ...tags, ...documents, ...others]);
+      draw([search, ...named, ...tags, ...documents, ...others, ...guide]);
       select(Math.max(0, options.findIndex((each) => each.label === chosen)));
     }
   };

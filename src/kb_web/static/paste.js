@@ -1,18 +1,22 @@
 // What was copied from Word or a web page, as Markdown.
 const SKIPPED = ["STYLE", "SCRIPT", "TITLE", "META", "TEMPLATE", "O:P"];
 const wrapped = (sign, words) => words.replace(/^(\s*)([^]*?)(\s*)$/, (_, before, inner, after) => (inner ? before + sign + inner + sign + after : words));
-const isBold = ({ fontWeight }, tag) => (fontWeight ? fontWeight === "bold" || Number(fontWeight) >= 600 : /^(B|STRONG)$/.test(tag));
+// The look that a style asks for, or the one of the element.
+const isLook = (style, name, on, elements, tag) => (new RegExp(`${name}:`).test(style) ? new RegExp(`${name}:\\s*(${on})`).test(style) : elements.test(tag));
+// The policy of the pages forbids styles in parsed texts too.
+const withoutStyles = (html) => html.replace(/<style[^]*?<\/style>/gi, "").replace(/<[^>]*>/g, (tag) => tag.replace(/(\s)style\s*=/gi, "$1data-style="));
 const inline = (node) => {
   if (node.nodeType === 3) return node.data.replace(/[\s\u00a0]+/g, " ").replace(/([\\*_`[\]])/g, "\\$1");
-  if (node.nodeType !== 1 || SKIPPED.includes(node.tagName) || /mso-list:\s*Ignore/i.test(node.getAttribute("style") || "")) return "";
-  const { tagName: tag, style } = node;
+  if (node.nodeType !== 1 || SKIPPED.includes(node.tagName) || /mso-list:\s*Ignore/i.test(node.dataset.style || "")) return "";
+  const { tagName: tag } = node;
+  const style = node.dataset.style || "";
   if (tag === "BR") return "\n";
   if (tag === "CODE" || tag === "TT") return node.textContent.trim() && `\`${node.textContent}\``;
   let words = [...node.childNodes].map(inline).join("");
   if (tag === "A" && /^(https?|mailto):/.test(node.getAttribute("href") || "") && words.trim()) return `[${words.trim()}](${node.getAttribute("href").replace(/[()\s]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)})`;
   if (tag === "IMG") return "";
-  if (isBold(style, tag)) words = wrapped("**", words);
-  if (style.fontStyle === "italic" || (!style.fontStyle && /^(I|EM)$/.test(tag))) words = wrapped("*", words);
+  if (isLook(style, "font-weight", "bold|[6-9]00", /^(B|STRONG)$/, tag)) words = wrapped("**", words);
+  if (isLook(style, "font-style", "italic", /^(I|EM)$/, tag)) words = wrapped("*", words);
   return /^(S|DEL|STRIKE)$/.test(tag) ? wrapped("~~", words) : words;
 };
 const trimmed = (words) => words.replace(/[ \t]*\n[ \t]*/g, "\n").trim();
@@ -26,9 +30,9 @@ const BLOCKS = "P,DIV,H1,H2,H3,H4,H5,H6,UL,OL,LI,TABLE,PRE,BLOCKQUOTE,HR,SECTION
 const isBlock = (node) => node.nodeType === 1 && (node.matches(BLOCKS) || Boolean(node.querySelector(BLOCKS)));
 // Word makes a list of paragraphs, each with the sign that it shows.
 const ofWord = (node) => {
-  const level = /mso-list:[^;]*level(\d)/i.exec(node.getAttribute("style") || "");
+  const level = /mso-list:[^;]*level(\d)/i.exec(node.dataset.style || "");
   if (!level) return null;
-  const sign = [...node.querySelectorAll("[style]")].find((each) => /mso-list:\s*Ignore/i.test(each.getAttribute("style")));
+  const sign = [...node.querySelectorAll("[data-style]")].find((each) => /mso-list:\s*Ignore/i.test(each.dataset.style));
   return "    ".repeat(level[1] - 1) + (/\d/.test(sign?.textContent) ? "1. " : "- ") + trimmed(inline(node));
 };
 const entries = (node, depth) =>
@@ -56,7 +60,7 @@ const blocks = (node, depth = 0) => {
   return shown.reduce((before, part, at) => before + (at ? (isEntry(part) && (isEntry(shown[at - 1]) || depth) ? "\n" : "\n\n") : "") + part, "");
 };
 export const markdown = (html) => {
-  const page = new DOMParser().parseFromString(html, "text/html");
-  const hasForm = page.querySelector("a[href],b,strong,i,em,h1,h2,h3,h4,h5,h6,ul,ol,table,blockquote,pre,code,[style*=mso-list]");
+  const page = new DOMParser().parseFromString(withoutStyles(html), "text/html");
+  const hasForm = page.querySelector("a[href],b,strong,i,em,h1,h2,h3,h4,h5,h6,ul,ol,table,blockquote,pre,code,[data-style*=mso-list]");
   return hasForm && !page.querySelector("[data-vscode-markdown], .vscode") ? blocks(page.body) : "";
 };

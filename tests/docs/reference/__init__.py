@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.docs.reference import clients, commands, errors, http, metrics, settings, tools
+from tests.docs.reference import clients, commands, errors, faults, http, metrics, settings, tools
 
 FOLDER = Path(__file__).parents[3] / "docs" / "reference"
-MADE = (settings, clients, commands, errors, http, metrics, tools)
+MADE = (settings, clients, commands, errors, faults, http, metrics, tools)
 
 
 def write_pages(folder: Path = FOLDER) -> None:

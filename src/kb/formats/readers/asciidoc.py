@@ -9,12 +9,12 @@ from contextlib import suppress
 from itertools import accumulate, takewhile
 from typing import Final
 
+from kb.api.tag_tree import clean_tags
 from kb.formats.text.builder import LONGEST_HEADING, Heading, lone_title, sections_under
 from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Extracted
 from kb.markdown.front_matter import front_matter
-from kb.markdown.tags import clean_tags
 
 _HEADING: Final = re.compile(r"(?P<marks>={1,6}|#{1,6})[ \t]+(?P<title>\S.*)")
 _UNDERLINE: Final = re.compile(r"([=~^+-])\1{3,}")

@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kb.api.tag_tree import clean_tags
 from kb.formats.text.builder import Heading, sections_under
 from kb.formats.text.encoding import decode
 from kb.formats.text.extracted import Extracted
+from kb.formats.text.readings import marked, with_readings_after
 from kb.markdown.blocks import blocks_of, headings_of
 from kb.markdown.front_matter import front_matter
-from kb.markdown.prose import comments, masked
+from kb.markdown.prose import comments, masked, prose
 from kb.markdown.signs import without_links
-from kb.markdown.tags import clean_tags, tags_of_blocks
+from kb.markdown.tags import tags_of_blocks
 
 _EXPORT_FIELDS: Final = re.compile(r"\n\n(?P<fields>id: [0-9a-f]{32}\n(?:[a-z_]{1,40}:[^\n]*\n)*type_: 1)\s*\Z")
 _LONGEST_FIELDS: Final = 20_000
+_RUBY: Final = re.compile(r"<ruby\b[^>\n]{0,200}>([^\n]{0,2000}?)</ruby>", re.IGNORECASE)
+_FALLBACK: Final = re.compile(r"<rp>[^<]*(?:</rp>)?", re.IGNORECASE)
+_READING: Final = re.compile(r"(.*?)<rt\b[^>]*>([^<]*)(?:</rt>)?", re.IGNORECASE)
+_TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
 def read(data: bytes) -> Extracted:
@@ -33,7 +39,7 @@ def read(data: bytes) -> Extracted:
     begin = 0 if is_apart else front.length
     blocks = list(blocks_of(text, begin))
     inline = tags_of_blocks(text, blocks) if front.inline_tags else ()
-    if (shown := _without_comments(text)) != text:
+    if (shown := _with_readings_after(_without_comments(text))) != text:
         text, blocks = shown, list(blocks_of(shown, begin))
     headings = [Heading(*each) for each in headings_of(blocks)]
     first = next((heading.title for heading in headings if heading.level == 1), None)
@@ -52,6 +58,18 @@ def _without_comments(text: str) -> str:
     """Return a text without its comments, unless it has nothing else. The line numbers stay the same."""
     shown = masked(text, comments(text), "")
     return shown if shown.strip() else text
+
+
+def _with_readings_after(text: str) -> str:
+    """Return a text with the readings over words (ruby) after each line, as in web pages."""
+    if "<ruby" not in text:
+        return text
+    pieces, end = list[str](), 0
+    for ruby in _RUBY.finditer(prose(text)):
+        words = _READING.sub(lambda word: marked(_TAG.sub("", word[1]), word[2]), _FALLBACK.sub("", ruby[1]))
+        pieces += [text[end : ruby.start()], _TAG.sub("", words)]
+        end = ruby.end()
+    return "\n".join(map(with_readings_after, "".join([*pieces, text[end:]]).split("\n")))
 
 
 def _without_export_fields(source: str) -> tuple[str, dict[str, str]]:

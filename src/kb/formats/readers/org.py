@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from kb.api.tag_tree import clean_tags
 from kb.formats.text.builder import LONGEST_HEADING, Heading, lone_title, sections_under
 from kb.formats.text.dates import iso_date
 from kb.formats.text.encoding import decode, one_line
 from kb.formats.text.extracted import Extracted
-from kb.markdown.tags import clean_tags
 
 _LINE: Final = re.compile(
     r"(?m)^(?:(?P<stars>\*+)[ \t]+(?P<heading>\S.*)|[ \t]*#\+(?i:(?P<edge>begin|end)_(?P<block>\w+))"

@@ -22,7 +22,7 @@ BoxOf = Callable[[int], TextBox | None]
 """Returns the box of the character at a position; None if it has none, or is rotated."""
 
 _TEXT_LINE: Final = re.compile(r"[^\r\n]+")
-_SAMPLE, _BESIDE, _LONG = 12, 4, 8
+_SAMPLE, _BESIDE, _LONG = 8, 4, 8
 """The most lines to examine first, how many of them there may be per line with two texts, and their least length."""
 
 _WORD: Final = re.compile(rf"[^\s{BREAK}]+{BREAK}?")

@@ -1,4 +1,4 @@
-"""Tracks and maps (GPX, KML, TCX): the names and descriptions, and the number of points.
+"""Tracks and maps (GPX, KML, KMZ, TCX): the names and descriptions, and the number of points.
 
 Coordinates are too many to read, and nobody searches them.
 """
@@ -10,7 +10,9 @@ from typing import Final
 
 from lxml import etree
 
-from kb.formats.containers.zip import attribute, local_name
+from kb.api.errors import Unreadable
+from kb.formats.containers.map_archive import map_in
+from kb.formats.containers.zip import Archive, attribute, local_name
 from kb.formats.readers.geojson import counted
 from kb.formats.readers.html import flat_text
 from kb.formats.text.builder import TextBuilder
@@ -30,6 +32,19 @@ _UNSEEN: Final = {
     *("Style", "StyleMap", "styleUrl", "LookAt", "Camera", "Region", "Schema", "bounds", "LatLonBox", "LatLonAltBox"),
     *("altitudeMode", "extrude", "tessellate", "visibility", "open", "drawOrder", "ele", "time", "when", "Id"),
 }
+
+
+def read(data: bytes) -> Extracted:
+    """Read a KMZ.
+
+    Raises:
+        Unreadable: it is damaged.
+    """
+    archive = Archive(data)
+    root = archive.xml(map_in(archive.names) or "")
+    if root is None:
+        raise Unreadable("the archive has no map")
+    return read_tracks(root)
 
 
 def read_tracks(root: etree._Element) -> Extracted:

@@ -1,4 +1,4 @@
-"""Words with a sign inside, as people type them without it: *oreilly* for *O'Reilly*, *email*, or *usa* for U.S.A.
+"""Words with a sign inside, as people type them without it: *oreilly* for *O'Reilly*, *email*, *nodejs*, or *usa*.
 
 They are indexed after the text, like other forms of words. A word in an ordinary contraction, after a French or Italian
 elision, or with an English genitive has no such form, because nobody types it so.
@@ -36,6 +36,7 @@ _SUSPECT: Final = re.compile(rf"(?:{_SIGN}|[\"&/.])(?<={LETTER}.)(?={LETTER})")
 _JOINED: Final = re.compile(
     rf"(?<!\w)(?<!\w{_SIGN}){LETTER}+(?:(?:{_SIGN}|{_HEBREW}){LETTER}+){{1,3}}(?!{_SIGN}?\w)"
     r"|(?<![\w.&/])[A-Z]{1,4}[&/][A-Z]{1,4}(?![\w&/])|(?<![\w.])(?:[A-Z][a-z]?\.){2,6}(?:[A-Z](?!\w))?"
+    rf"|(?<![\w.&/@-]){LETTER}{{2,}}\.(?i:js|io|ai)(?!\w|[.-]\w)"
 )
 _LETTERS_BEFORE: Final = re.compile(rf"(?:[A-Z][a-z]?\.)+[A-Z]\Z|{LETTER}+\Z")
 _SPLIT: Final = re.compile(rf"{_SIGN}|[\"&/.]")

@@ -191,9 +191,7 @@ def _is_known(name: str, known: Known) -> bool:
 def _japanese(word: str) -> list[str]:
     """Return the spellings of a Japanese name: in kana, and in the characters that the list of names has."""
     kana = islice((each for form in _romanizations(word) for each in _written(form, KANA)), MOST)
-    hiragana = list(dict.fromkeys(kana))
-    katakana = ["".join(chr(ord(letter) + 0x60) for letter in name) for name in hiragana]
-    return [*_names().get(_short(word), ()), *hiragana, *katakana]
+    return [*_names().get(_short(word), ()), *dict.fromkeys(kana)]
 
 
 def _short(name: str) -> str:

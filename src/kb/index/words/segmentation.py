@@ -56,6 +56,12 @@ TWINS: Final = str.maketrans(
 TWIN: Final = re.compile(f"[{''.join(chr(code) for pair in TWINS.items() for code in pair)}]")
 """Such a letter, of either keyboard."""
 
+KANA: Final = {code: code - 0x60 for code in (*range(0x30A1, 0x30F7), 0x30FD, 0x30FE)}
+"""Katakana, with the hiragana of the same sound: ラーメン is also written らーめん."""
+
+UPTURNS: Final = str.maketrans("ґҐ", "гГ")
+"""A Ukrainian letter that many keyboards lack."""
+
 UNSEEN_WITHIN: Final = (0x200B, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF)
 """Breaks, joins and directions that nobody sees within a word."""
 
@@ -78,6 +84,8 @@ FOLDED: Final[dict[int, int | None]] = {
     **{code: code + 0xE000 for code in VOWEL_SIGNS if _is_mark(code)},
     **dict.fromkeys((*NUKTAS, *UNSEEN_WITHIN)),
     **TWINS,
+    **KANA,
+    **UPTURNS,
     **DIGITS,
     **{code: None for code in POINTS if _is_mark(code) or code == TATWEEL},
 }

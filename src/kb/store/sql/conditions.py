@@ -84,7 +84,12 @@ class Conditions(ABC):
         for bound, comparison in ((where.after, ">="), (where.before, "<")):
             if bound is not None:
                 sql = f"COALESCE({self.own_day} {comparison} {self.mark}, {RECENT} {comparison} {self.mark})"
-                conditions.append((sql, (f"{bound:%Y-%m-%d}", stored(bound))))
+                day, moment = f"{bound:%Y-%m-%d}", stored(bound)
+                if comparison == ">=":  # a note with an old date can say something new
+                    later = f"doc_type = 'note' AND updated_at >= {self.mark}"
+                    conditions.append((f"({sql} OR ({later}))", (day, moment, moment)))
+                else:
+                    conditions.append((sql, (day, moment)))
         return conditions
 
     def on_creation(self, where: Filter) -> list[Condition]:

@@ -1,16 +1,12 @@
 """Near duplicates that a person dismissed, in SQL."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from kb.store.row_mapping import Execute
+from kb.store.sql.sql_part import SqlPart
 
 
-class Dismissals:
+class Dismissals(SqlPart):
     """See `kb.store.protocol.Dismissals`."""
-
-    def __init__(self, execute: Execute, sql: Mapping[str, str]) -> None:
-        self._execute = execute
-        self._sql = sql
 
     def all(self) -> set[tuple[str, str]]:
         return {(one, other) for one, other in self._execute(self._sql["select_dismissed"])}

@@ -293,6 +293,12 @@ class Documents(ABC):
         rows: list[tuple[str, int]] = self._execute(sql, parameters).fetchall()
         return rows
 
+    def folders(self, prefix: str, most: int, limit: Limit | None = None) -> list[tuple[str, int]]:
+        condition, parameters = self.conditions.admitted(Filter(source_prefix=prefix or None, limit=limit))
+        sql = self._sql["select_folders"].format(condition=condition, start=len(prefix) + 1, most=most)
+        rows: list[tuple[str, int]] = self._execute(sql, parameters).fetchall()
+        return rows
+
     def branches(self, limit: Limit | None = None) -> dict[str, int]:
         tags = [tag for tag, _ in self.tags(limit)]
         above = {tag: list(tags_above(tag)) for tag in tags}

@@ -1,17 +1,12 @@
 """The synced folders, in SQL."""
 
-from collections.abc import Mapping
-
-from kb.store.row_mapping import Execute, field_values, map_folder, mapped, raw
+from kb.store.row_mapping import field_values, map_folder, mapped, raw
 from kb.store.rows import SyncedFolder
+from kb.store.sql.sql_part import SqlPart
 
 
-class Folders:
+class Folders(SqlPart):
     """See `kb.store.protocol.Folders`."""
-
-    def __init__(self, execute: Execute, sql: Mapping[str, str]) -> None:
-        self._execute = execute
-        self._sql = sql
 
     def all(self) -> list[SyncedFolder]:
         return mapped(map_folder, self._execute(self._sql["select_folders"]))

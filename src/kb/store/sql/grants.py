@@ -1,17 +1,12 @@
 """Grants of access to programs, in SQL."""
 
-from collections.abc import Mapping
-
-from kb.store.row_mapping import Execute, field_values, map_grant, mapped
+from kb.store.row_mapping import field_values, map_grant, mapped
 from kb.store.rows import Grant
+from kb.store.sql.sql_part import SqlPart
 
 
-class Grants:
+class Grants(SqlPart):
     """See `kb.store.protocol.Grants`."""
-
-    def __init__(self, execute: Execute, sql: Mapping[str, str]) -> None:
-        self._execute = execute
-        self._sql = sql
 
     def all(self) -> list[Grant]:
         return mapped(map_grant, self._execute(self._sql["select_grants"]))

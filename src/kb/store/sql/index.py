@@ -1,7 +1,7 @@
 """The queries that the indexes of both stores share, in SQL."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -13,16 +13,13 @@ from kb.index.words.other_scripts import LANGUAGES as OF_SCRIPTS
 from kb.index.words.other_scripts import spelled
 from kb.index.words.segmentation import folded
 from kb.index.words.stems import stemmed
-from kb.store.row_mapping import Execute, map_hit, mapped, strings
+from kb.store.row_mapping import map_hit, mapped, strings
 from kb.store.rows import Hit, WrittenText
+from kb.store.sql.sql_part import SqlPart
 
 
-class Index(ABC):
+class Index(SqlPart, ABC):
     """See `kb.store.protocol.Index`; `sql` contains the statements about search."""
-
-    def __init__(self, execute: Execute, sql: Mapping[str, str]) -> None:
-        self._execute = execute
-        self._sql = sql
 
     @cached_property
     def languages(self) -> Sequence[str]:

@@ -49,6 +49,7 @@ class NoteFiles:
         return bytes(row[0]) if row else None
 
     def put(self, file: NoteFile, base: bytes) -> None:
+        self._run("delete_other", path=file.path, document_id=file.document_id)
         self._run("free_path", path=file.path, document_id=file.document_id)
         self._run("put_file", **field_values(file), base=base)
 

@@ -44,6 +44,11 @@ VALUES (:folder, :document_id, :path, :source_path, :version, :state, :digest, :
 ON CONFLICT (folder, document_id) DO UPDATE SET
   path = :path, source_path = :source_path, version = :version, state = :state, digest = :digest, base = :base
 
+-- name: delete_other
+-- Delete the row of another file that is not a note at a path: that of its job, or of a former document.
+DELETE FROM note_files
+WHERE folder = :folder AND path = :path AND document_id <> :document_id AND substr(digest, 1, 5) = 'file '
+
 -- name: free_path
 -- Take a path from another note's file.
 UPDATE note_files SET path = path || '/' || document_id, state = ''

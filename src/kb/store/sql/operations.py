@@ -6,6 +6,7 @@ from typing import Final
 from kb.api.rights import Caller
 from kb.store.row_mapping import Execute, field_values, map_operation, mapped
 from kb.store.rows import Author, Operation, OperationCounts
+from kb.store.sql.sql_part import SqlPart
 from kb.store.statements import condition
 
 MOST: Final = 100_000
@@ -21,12 +22,8 @@ def note_operation(execute: Execute, sql: Mapping[str, str], author: Author, now
         execute(sql["trim"], {"id": noted[0] - MOST})
 
 
-class Operations:
+class Operations(SqlPart):
     """See `kb.store.protocol.Operations`."""
-
-    def __init__(self, execute: Execute, sql: Mapping[str, str]) -> None:
-        self._execute = execute
-        self._sql = sql
 
     def get(self, number: int) -> Operation | None:
         return next(iter(self._operations("where_number", id=number)), None)

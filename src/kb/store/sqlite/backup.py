@@ -10,6 +10,7 @@ import apsw
 
 from kb.api.errors import StoreError
 from kb.filesystem import sync
+from kb.store.sqlite.connection import unopened
 from kb.store.sqlite.file_identity import new_mark, refuse_blend
 from kb.store.sqlite.foreign_objects import foreign_tables
 from kb.store.sqlite.integrity_rules import drop_foreign, make_missing
@@ -40,7 +41,7 @@ class Snapshot:
             self._reader, self._writer = self._open(), self._open()
             foreign = list(foreign_tables(self._reader))
         except apsw.Error as error:
-            raise StoreError(f"kb cannot open the database {path}: {error}.") from error
+            raise unopened(path, error) from error
         if foreign:
             self.close()
             raise StoreError(
@@ -106,10 +107,12 @@ class Snapshot:
                         backup.step(PAGES)
                         checkpoint()
                 left_out = drop_foreign(copy)
+                copy.pragma("secure_delete", "ON")
+                copy.execute("DELETE FROM grants")  # a restored backup lets nobody in again
                 new_mark(copy)
                 make_missing(copy, left_out)
         except apsw.Error as error:
-            raise StoreError(f"kb cannot write the copy {target} of the database: {error}.") from error
+            raise _unwritable(target, error) from error
         if left_out:
             names = ", ".join(f"{kind} {name}" for kind, name in left_out)
             logger.warning("the backup omits objects that kb did not create (%s); run 'kb doctor'", names)
@@ -132,11 +135,21 @@ def users_of_files(path: Path, digests: Sequence[str]) -> list[str]:
 
 
 def find_damage(path: Path) -> str | None:
-    """Return the first fault that SQLite finds in a database, or None. No other program may use it."""
+    """Return the first fault that SQLite finds in a copy of a database, or None. No other program may use it.
+
+    Raises:
+        StoreError: the disk of the copy is full, or cannot be written.
+    """
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
             connection.pragma("journal_mode", "DELETE")
             report: str = connection.execute("PRAGMA quick_check(1)").get
+    except (apsw.FullError, apsw.IOError) as error:
+        raise _unwritable(path, error) from error
     except apsw.Error as error:
         return str(error)
     return None if report == "ok" else report
+
+
+def _unwritable(copy: Path, error: apsw.Error) -> StoreError:
+    return StoreError(f"kb cannot write the copy {copy} of the database: {error}.")

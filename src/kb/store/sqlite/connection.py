@@ -120,11 +120,19 @@ def write_transaction(connection: apsw.Connection) -> Iterator[None]:
 
 def unopened(path: Path, fault: object) -> StoreError:
     """Return the error for a database that cannot be opened; in a read-only folder SQLite cannot create its log."""
-    if path.exists() and not os.access(path.parent, os.W_OK):
+    if not path.exists():
+        return StoreError(f"There is no database {path}. If it was lost, restore a backup with 'kb backup restore'.")
+    if not os.access(path.parent, os.W_OK):
         return StoreError(
             f"kb cannot write to {path.parent}, so it cannot open the database {path}: {fault}. {REMEDY}."
         )
     return StoreError(f"kb cannot open the database {path}: {fault}.")
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a file cannot be written; SQLite's backups leave that out."""
+    said = str(error)
+    return "the disk is full, or cannot be written" if said == "not an error" else said
 
 
 def damaged(path: Path, fault: object) -> StoreError:

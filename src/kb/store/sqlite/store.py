@@ -15,7 +15,7 @@ from kb.store.rows import MemoryUse, Retention, VectorSpace
 from kb.store.sql.jobs import Jobs
 from kb.store.sql.transaction import Transaction
 from kb.store.sqlite import upgrade_reindex
-from kb.store.sqlite.connection import BUSY_MS, READ_CONNECTIONS, connect, damaged
+from kb.store.sqlite.connection import BUSY_MS, READ_CONNECTIONS, connect, damaged, unopened
 from kb.store.sqlite.documents import SqliteDocuments
 from kb.store.sqlite.export_tables import SqliteTransfer
 from kb.store.sqlite.file_identity import FileIdentity
@@ -169,6 +169,8 @@ class SqliteStore:
             raise StoreError(
                 f"Another program is writing to the database {path}. Try again when it has ended."
             ) from error
+        except (apsw.FullError, *FAULTS) as error:
+            raise unopened(path, error) from error
         except (apsw.Error, ValueError) as error:
             raise damaged(path, error) from error
         self._keeper = VectorKeeper(self, self._vectors)

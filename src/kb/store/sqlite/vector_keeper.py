@@ -1,11 +1,10 @@
 """Make, delete and repair the codes of vectors in the background, depending on the number of vectors."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 import apsw
 import numpy as np
@@ -24,9 +23,6 @@ from kb.store.sqlite.vector_codes import (
 )
 from kb.store.sqlite.vectors import Vectors
 
-if TYPE_CHECKING:
-    from kb.store.sqlite.store import SqliteStore
-
 logger = logging.getLogger(__name__)
 
 # Codes per transaction; other writers get their turn between two transactions.
@@ -39,13 +35,27 @@ SAMPLE = 8192
 UNIT = 2e-3
 
 
+class Connected(Protocol):
+    """A transaction."""
+
+    connection: apsw.Connection
+
+
+class Transactions(Protocol):
+    """The store, which imports this module."""
+
+    def read(self) -> AbstractContextManager[Connected]: ...
+
+    def write(self) -> AbstractContextManager[Connected]: ...
+
+
 class VectorKeeper:
     """A thread that makes codes for many vectors, deletes them if only a few vectors are left, and repairs them.
 
     Until it is done, searches compare every vector.
     """
 
-    def __init__(self, store: SqliteStore, vectors: Vectors) -> None:
+    def __init__(self, store: Transactions, vectors: Vectors) -> None:
         self._store = store
         self._vectors = vectors
         self._pool = ThreadPoolExecutor(1, "kb-vectors")

@@ -75,6 +75,12 @@ SELECT tag, count(*) FROM document_tags GROUP BY tag ORDER BY tag
 SELECT tag, count(*) FROM document_tags
 WHERE document_id IN (SELECT id FROM documents WHERE {condition}) GROUP BY tag ORDER BY tag
 
+-- name: select_folders
+-- Select the folders right below a beginning of paths with the number of documents in each; a condition is put in.
+SELECT CASE WHEN strpos(rest, '/') > 0 THEN split_part(rest, '/', 1) END AS folder, count(*)
+FROM (SELECT substr(source_path, {start}) AS rest FROM documents WHERE {condition} AND part_of IS NULL) AS paths
+GROUP BY folder HAVING CASE WHEN strpos(rest, '/') > 0 THEN split_part(rest, '/', 1) END IS NOT NULL ORDER BY folder LIMIT {most}
+
 -- name: count_branches
 -- How many documents have a tag of each branch, from pairs of a branch and a tag in it; a condition is put in.
 SELECT pair.value ->> 0, count(DISTINCT document_id)

@@ -9,7 +9,7 @@ import apsw
 
 from kb.api.errors import StoreError
 from kb.filesystem import sync
-from kb.store.sqlite.connection import connect
+from kb.store.sqlite.connection import connect, reason_of
 from kb.store.sqlite.legacy_v2.detect import check_columns, has_its_tables
 from kb.store.sqlite.legacy_v2.fill import fill
 from kb.store.sqlite.legacy_v2.tables import drop_stray_vectors, fit_tables, missing_objects
@@ -75,12 +75,12 @@ def back_up(connection: apsw.Connection, copy: Path) -> None:
             backup.step()
         target.close()
         part.chmod(0o600)
+        sync(part)
         part.rename(copy)
-        sync(copy)
         sync(copy.parent)
     except (OSError, apsw.Error) as error:
         raise StoreError(
-            f"kb did not migrate the database, because it cannot write the backup {copy}: {error}."
+            f"kb did not migrate the database, because it cannot write the backup {copy}: {reason_of(error)}."
         ) from error
 
 

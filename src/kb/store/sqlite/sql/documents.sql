@@ -68,6 +68,12 @@ SELECT name, count(*) FROM tags JOIN document_tags ON tag_id = tags.id GROUP BY 
 SELECT name, count(*) FROM tags JOIN document_tags ON tag_id = tags.id
 WHERE document_id IN (SELECT id FROM documents WHERE {condition}) GROUP BY name ORDER BY name
 
+-- name: select_folders
+-- Select the folders right below a beginning of paths with the number of documents in each; a condition is put in.
+SELECT CASE WHEN instr(rest, '/') THEN substr(rest, 1, instr(rest, '/') - 1) END AS folder, count(*)
+FROM (SELECT substr(source_path, {start}) AS rest FROM documents WHERE {condition} AND part_of IS NULL) AS paths
+GROUP BY folder HAVING CASE WHEN instr(rest, '/') THEN substr(rest, 1, instr(rest, '/') - 1) END IS NOT NULL ORDER BY folder LIMIT {most}
+
 -- name: count_branches
 -- How many documents have a tag of each branch, from pairs of a branch and a tag in it; a condition is put in.
 SELECT pair.value ->> 0, count(DISTINCT document_id)

@@ -1,0 +1,1 @@
+"""Memory for programs, kept in a kb."""

@@ -1,0 +1,65 @@
+"""The time of a statement: its date, its later change, and its end."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from kb.markdown.front_matter import with_date
+from tests.mcp.conftest import call, noted, refusal
+
+
+def today():
+    return datetime.now(UTC).date().isoformat()
+
+
+async def text_of(agent, **question):
+    return (await agent.call_tool("kb_search", question)).content[0].text
+
+
+async def test_a_changed_fact_says_since_when_it_stands_and_is_found_by_that_day(agent, word):
+    note = (await noted(agent, text=f"Seat of {word}: window.", tags=[word], date="2026-08-07"))["document_id"]
+    assert "changed" not in await text_of(agent, query=f"seat {word}", tags=[word])
+    await call(agent, "kb_update_note", document_id=note, old="window", new="aisle")
+    assert f"2026-08-07 · changed {today()}" in await text_of(agent, query=f"seat {word}", tags=[word])
+    found = await call(agent, "kb_search", query=f"seat {word}", tags=[word], after=today())
+    assert [each["document_id"] for each in found["results"]] == [note]
+
+
+async def test_an_edit_can_give_the_date_of_what_it_says(agent, word):
+    note = (await noted(agent, text=f"Seat of {word}: window.", tags=[word], date="2026-08-07"))["document_id"]
+    changes = ({"old": "window", "new": "aisle"}, {"text": f"Seat of {word}: any."}, {"append": "Near the door."}, {})
+    for day, change in zip(("2026-09-01", "2026-09-02", "2026-09-03", "2099-09-04"), changes, strict=True):
+        await call(agent, "kb_update_note", document_id=note, date=day, **change)
+        document = await call(agent, "kb_get", document_id=note)
+        assert document["date"] == day
+        assert document["chunks"][0]["text"].count("date:") == 1
+    assert "changed" not in await text_of(agent, query=f"seat {word}", tags=[word])
+    assert (await refusal(agent, "kb_update_note", document_id=note, date="noon")).startswith("date: ")
+
+
+async def test_what_has_ended_comes_after_what_holds_and_is_marked(agent, word):
+    ended = await noted(agent, text=f"The office of {word} is in Bern.", tags=[word], valid_until="2025-12-31")
+    holds = await noted(agent, text=f"The office of {word} is in Basel.", tags=[word], valid_until="2099-12-31")
+    found = await call(agent, "kb_search", query=f"office of {word} in Bern", tags=[word])
+    assert [each["document_id"] for each in found["results"]] == [holds["document_id"], ended["document_id"]]
+    text = await text_of(agent, query=f"office of {word} in Bern", tags=[word])
+    assert 'ended "2025-12-31"' in text
+    assert 'valid until "2099-12-31"' in text
+    await call(agent, "kb_update_note", document_id=holds["document_id"], valid_until="2026-01-31")
+    assert 'ended "2026-01-31"' in await text_of(agent, query=f"office of {word} in Bern", tags=[word], top=2)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x", "---\ndate: 2026-01-02\n---\nx"),
+        ("---\ntitle: a\n---\nx", "---\ndate: 2026-01-02\ntitle: a\n---\nx"),
+        ("---\ntitle: a\nCreated: 1999 # then\n---\nx", "---\ntitle: a\nCreated: 2026-01-02\n---\nx"),
+        ("---\r\ndate: 1999\r\n---\r\nx", "---\r\ndate: 2026-01-02\r\n---\r\nx"),
+        ("+++\ndate = 1999-01-01\n+++\nx", "+++\ndate = 2026-01-02\n+++\nx"),
+    ],
+)
+def test_a_date_is_written_where_the_front_matter_has_it(before, after):
+    assert with_date(before, "2026-01-02") == after
