@@ -62,7 +62,7 @@ async def take_back(request: Request, visit: Visit) -> Response:
     done = await visit.engine.undo(operation=request.path_params["id"])
     if any(step["skipped"] for step in done["steps"]):
         return show(request, done)
-    visit.leave_notice(Notice(f"Undone: {count_changes(done, 'nothing')}."))
+    visit.leave_notice(Notice(f"Undone: “{count_changes(done, 'nothing')}”."))
     return redirect(visit, place_in(form, "changes"))
 
 

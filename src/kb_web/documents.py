@@ -5,7 +5,7 @@ import re
 import socket
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -39,6 +39,9 @@ MOST_OUTLINED: Final = 600
 """If a document has more chunks, the outline only covers the visible ones."""
 
 PAGE: Final = 50
+MOST_MARKED, LONGEST_MARKED = 32, 100
+"""Words to mark in a picture, and their length."""
+
 ORDERS: Final = ("recent", "oldest", "date")
 COUNTED: Final = 500
 """Number of documents of a filtered list whose tags are counted."""
@@ -189,7 +192,7 @@ async def document(request: Request, visit: Visit) -> Response:
         linked_from_count=links["linked_from_count"],
         parts=await parts(visit, shown),
         whole=await whole(visit, shown),
-        page=await picture(visit, shown, hit, number_in(request.query_params.get("page"))),
+        page=await picture(visit, shown, hit, number_in(request.query_params.get("page")), words),
         is_about="about" in request.query_params,
         is_note=shown["doc_type"] == "note",
         is_picture=media_type_of(shown) is not None,
@@ -310,11 +313,14 @@ async def whole(visit: Visit, shown: Row) -> Row | None:
 async def page_picture(request: Request, visit: Visit) -> Response:
     """Return a picture of a PDF page with a passage marked."""
     chunk = number_in(request.query_params.get("chunk"))
-    content = await visit.engine.page_picture(request.path_params["id"], request.path_params["number"], chunk)
+    words = [word for word in request.query_params.getlist("word") if 0 < len(word) <= LONGEST_MARKED][:MOST_MARKED]
+    content = await visit.engine.page_picture(request.path_params["id"], request.path_params["number"], chunk, words)
     return Response(content, headers=PAGE_HEADERS, media_type="image/png")
 
 
-async def picture(visit: Visit, shown: Row, hit: int | None, chunk_number: int | None) -> Row | None:
+async def picture(
+    visit: Visit, shown: Row, hit: int | None, chunk_number: int | None, words: Iterable[str]
+) -> Row | None:
     """Return the PDF page to show as a picture, and whether another one follows."""
     pages = [chunk["place"]["page"] for chunk in shown["chunks"] if chunk["place"]["page"]]
     if shown["doc_type"] != "pdf" or not pages:
@@ -324,7 +330,10 @@ async def picture(visit: Visit, shown: Row, hit: int | None, chunk_number: int |
     if number >= last:  # later pages may have no text
         last = await page_count(visit, shown["id"], last)
     number = min(number, last)
-    return {"number": number, "chunk": hit if number == at_hit else None, "has_next": number < last}
+    marked = (
+        [("chunk", hit), *(("word", word) for word in sorted(words))] if number == at_hit and hit is not None else []
+    )
+    return {"number": number, "marked": urlencode(marked), "has_next": number < last}
 
 
 async def page_count(visit: Visit, document_id: int, known: int) -> int:

@@ -126,6 +126,21 @@ def test_a_passage_is_marked_on_the_picture_where_it_stands_and_nothing_else():
     assert 0.1 < min(pixels) / width < max(pixels) / width < 0.6
 
 
+def test_only_the_words_of_a_search_are_marked_if_the_passage_has_them():
+    data = pdf("The lease ends in March 2028. A release is another word.")
+    with (
+        closing(pypdfium2.PdfDocument(data)) as document,
+        closing(document[0]) as page,
+        closing(page.get_textpage()) as text,
+    ):
+        passage = "The lease ends in March 2028. A release"
+        whole = passage_boxes(text, passage, 0)
+        word, both = (passage_boxes(text, passage, 0, words) for words in (["LEASE"], ["lease", "march"]))
+        assert (len(whole), len(word), len(both)) == (1, 1, 2), "release has other letters before it"
+        assert area(word[0]) < area(whole[0]) / 5
+        assert passage_boxes(text, passage, 0, ["absent"]) == whole
+
+
 def test_a_passage_that_a_page_says_twice_is_marked_where_it_was_found():
     page = "the same words here and then " * 2
     letters = page.replace(" ", "")

@@ -412,7 +412,7 @@ INCOMPLETE = [
         "the files without the database",
         newest("data/kb.db", remove),
         "kb doctor",
-        "There's no database",
+        "is missing. If it was lost",
         ("kb backup restore",),
     ),
     Fault(HALF, "half of the database", newest("data/kb.db", cut), "kb serve", "is damaged", ("kb backup restore",)),

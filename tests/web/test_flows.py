@@ -102,7 +102,7 @@ def test_a_link_to_a_passage_opens_with_it_marked_and_in_view(browser, site):
 def test_a_pdf_is_shown_as_it_looks_beside_its_text_with_the_passage_marked(browser, site):
     browser.get(f"{site.url}/d/{site.ids['boat/lease.pdf']}?chunk=1&q=deposit")
     image = find(browser, ".looks img")[0]
-    assert image.get_attribute("src").endswith("/pages/2.png?chunk=1")
+    assert image.get_attribute("src").endswith("/pages/2.png?chunk=1&word=deposit")
     eventually("it is drawn", lambda: browser.execute_script("return arguments[0].naturalWidth", image) == 1100)
     find(browser, ".looks a", "Page 1")[0].click()
     assert find(browser, ".looks figcaption a", "Page 2")

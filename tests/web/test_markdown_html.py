@@ -79,7 +79,7 @@ def test_a_link_without_a_document_leads_to_a_new_note_for_readers_who_may_write
         ("![A door](img/door.png)", '<a href="../d/9"><img src="../d/9/picture" alt="A door" loading="lazy"></a>'),
         (
             "![[policy.pdf#page=3]]",
-            '<a href="../d/8?page=3"><img src="../d/8/pages/3.png" alt="policy.pdf &gt; page=3" loading="lazy">',
+            '<a href="../d/8?page=3"><img src="../d/8/pages/3.png" alt="policy.pdf, page 3" loading="lazy">',
         ),
         ("![[Unknown.png|300]]", '<span class="wiki">Unknown.png</span>'),
         ("==very **hot**==", '<mark class="pen">very <strong>hot</strong></mark>'),

@@ -225,10 +225,12 @@ class EngineClient:
         """GET /documents/{id}/pages: the number of pages of a PDF."""
         return await self._call("GET", f"documents/{document_id}/pages")
 
-    async def page_picture(self, document_id: int, number: int, chunk: int | None = None) -> bytes:
-        """GET /documents/{id}/pages/{number}.png: a page of a PDF, with the chunk of this index marked."""
+    async def page_picture(
+        self, document_id: int, number: int, chunk: int | None = None, words: Sequence[str] = ()
+    ) -> bytes:
+        """GET /documents/{id}/pages/{number}.png: a page of a PDF, with a chunk marked, or only the words in it."""
         path = f"documents/{document_id}/pages/{number}.png"
-        return (await self._request("GET", path, params=_given(chunk=chunk))).content
+        return (await self._request("GET", path, params=_given(chunk=chunk, word=list(words) or None))).content
 
     async def duplicates(
         self, *, kind: str = "same", limit: int | None = None, cursor: str | None = None, dismissed: bool | None = None

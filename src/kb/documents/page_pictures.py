@@ -2,7 +2,7 @@
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -60,8 +60,8 @@ class PagePictures:
         if self._timer:
             self._timer.cancel()
 
-    def draw(self, document: Document, number: int, index: int | None) -> bytes:
-        """Return a page, counted from 1, as PNG, with the chunk of this index marked.
+    def draw(self, document: Document, number: int, index: int | None, words: Sequence[str] = ()) -> bytes:
+        """Return a page, counted from 1, as PNG, with the chunk of this index marked, or these words in it.
 
         Raises:
             NotFound: the page or chunk does not exist, the file is not kept, or the page cannot be drawn.
@@ -74,10 +74,10 @@ class PagePictures:
             chunks = tx.documents.chunks(document.id)
         passage, place = chunk_on_page(chunks, number, index)
         self._originals.check(document)
-        return self._thread.submit(self._draw, document, number, passage, place).result()
+        return self._thread.submit(self._draw, document, number, passage, place, words).result()
 
-    def _draw(self, document: Document, number: int, passage: str, place: float) -> bytes:
-        draw = partial(self._sandbox.draw_page, number=number, passage=passage, place=place)
+    def _draw(self, document: Document, number: int, passage: str, place: float, words: Sequence[str]) -> bytes:
+        draw = partial(self._sandbox.draw_page, number=number, passage=passage, place=place, words=words)
         return self._asked(document, number, f"Page {number} cannot be drawn", draw)
 
     def count(self, document: Document) -> int:

@@ -96,7 +96,7 @@ def _drawn(data: bytes, request: dict[str, Any]) -> Reply:
     if not request["page"]:
         answer = str(count_pages(data)).encode()
     elif "passage" in request:
-        answer = draw_page(data, request["page"], request["passage"], request["place"])
+        answer = draw_page(data, request["page"], request["passage"], request["place"], request["words"])
     else:
         answer = picture_to_read(data, request["page"])
     return {"drawn": True}, [answer]

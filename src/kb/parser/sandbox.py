@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,9 +165,10 @@ class Sandbox:
             raise Unreadable(self.limits.too_many_pages(pages))
         return doc_type, extracted
 
-    def draw_page(self, path: Path, number: int, passage: str, place: float) -> bytes:
+    def draw_page(self, path: Path, number: int, passage: str, place: float, words: Sequence[str] = ()) -> bytes:
         """Return a page of the PDF at `path` as PNG (`kb.formats.readers.pdf_picture`). Raises as `extract` does."""
-        return self._ask(lambda process: process.draw(path, {"page": number, "passage": passage, "place": place}))
+        request = {"page": number, "passage": passage, "place": place, "words": [*words]}
+        return self._ask(lambda process: process.draw(path, request))
 
     def count_pages(self, path: Path) -> int:
         return int(self._ask(lambda process: process.draw(path, {"page": None})))

@@ -62,6 +62,8 @@ from kb.store import rows
 from kb.store.protocol import Transaction
 from kb.store.row_mapping import cursor_after
 
+Word = Annotated[str, Field(min_length=1, max_length=100)]
+MOST_MARKED: Final = 32
 MOST_FOLDERS: Final = 500
 MOST_BACKLINKS: Final = 200
 
@@ -421,11 +423,12 @@ def get_page_picture(
     number: Annotated[int, Path(ge=1, le=MAX_ID, description="The number of the page, from 1.")],
     services: ServicesDep,
     chunk: Annotated[int | None, Query(ge=0, le=MAX_ID, description="The index of a chunk to mark.")] = None,
+    word: Annotated[list[Word], Query(max_length=MOST_MARKED, description="A word to mark in the chunk.")] = [],  # noqa: B006
 ) -> Response:
-    """Return a page of a PDF as a picture. If the chunk is on this page, it is marked."""
+    """Return a page of a PDF as a picture. If the chunk is on this page, it is marked, or only the words in it."""
     with services.store.view() as tx:
         document = existing_document(tx, document_id)
-    return Response(services.pages.draw(document, number, chunk), media_type="image/png")
+    return Response(services.pages.draw(document, number, chunk, word), media_type="image/png")
 
 
 def to_models(tx: Transaction, documents: Sequence[rows.Document]) -> list[Document]:

@@ -128,7 +128,7 @@ class Retriever:
         if missing := name_matches.keys() - set(self._index.documents_of(candidates.ids)) if name_matches else ():
             candidates = self._joined(candidates, self._first_of(missing))
         self._contained = self._words_in(candidates.ids)
-        trust = trust_in_words(self._contained)
+        trust = 1.0 if name_matches else trust_in_words(self._contained)
         fused = fuse(candidates, trust)
         fused = fused.with_typed(trust * self._typed(candidates, fused.scores))
         order = self._rightly_signed(candidates, best(candidates, fused.scores, candidates.ids.size))

@@ -283,7 +283,7 @@ class DocumentTools:
         """Store a note that makes sense on its own: a fact, decision or preference, with who, when and why.
 
         Search first. If a note about it was wrong, correct it with kb_update_note; if it was true and no longer is,
-        pass its id as replaces. The answer has the document_id and the nearest notes (alike), existed if kb had this
+        pass its id as replaces. The answer names similar notes (alike) or the nearest one, has existed if kb had this
         text, and stored=false if if_new stored nothing.
         """
         if source_path:
@@ -299,8 +299,10 @@ class DocumentTools:
         if accepted["document_id"] is None and accepted["stored"]:  # a note with pictures, which become a file
             accepted |= await self._engine.job(accepted["job_id"], wait=WAIT_SECONDS)
         accepted["alike"] = [_alike(note) for note in accepted["alike"]]
+        accepted["nearest"] = _alike(nearest) if (nearest := accepted.get("nearest")) else None
         answer = compact_answers.receipt(accepted) | compact_answers.given(date=day(date, "date"))
-        return tool_result(with_notice(answer) if accepted["alike"] else answer)
+        has_quotes = accepted["alike"] or accepted["nearest"]
+        return tool_result(with_notice(answer) if has_quotes else answer)
 
     async def kb_update_note(
         self,
@@ -575,7 +577,7 @@ def _alike(note: JSON) -> JSON:
     is_titled = not note["text"].startswith(note["title"].removesuffix("…"))
     shown = {"title": note["title"] if is_titled else "", "text": note["text"]}
     quotes = {name: quoted(value, MAX_ALIKE)[1:-1] for name, value in shown.items()}
-    return compact_answers.given(document_id=note["document_id"], **quotes)
+    return compact_answers.given(document_id=note["document_id"], **quotes, likeness=note.get("likeness"))
 
 
 def rendered(tool: str, data: JSON) -> ToolResult:

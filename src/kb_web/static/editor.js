@@ -450,6 +450,7 @@
   addEventListener("pageshow", () => (isSent = false));
   addEventListener("beforeunload", (event) => !isSent && isChanged() && event.preventDefault());
 
+  const AWAY = "kb does not respond. Your text stays on this page, and in this browser.";
   const preview = find("#preview");
   let drawing;
   const show = async () => {
@@ -461,9 +462,12 @@
       body.append("text", text.value);
       if (!isNew) body.append("id", editor.dataset.draft);
       const answer = await ask("preview", { method: "POST", signal: drawing.signal, headers: { Accept: "text/html" }, body });
+      if (said.textContent === AWAY) say("");
       if (answer.status === 401) preview.textContent = "Your session has ended. Your text stays here: save it, and kb asks you to sign in.";
       else if (answer.ok) preview.innerHTML = await answer.text();
-    } catch {}
+    } catch (error) {
+      if (error.name !== "AbortError" && !said.textContent) say(AWAY);
+    }
   };
   let timer;
   const changed = () => {

@@ -212,8 +212,11 @@
     draw([search, ...named, ...others]);
     const [documents, tags, guide] = await Promise.all([found(query), tagged(query), guided(query)]);
     if (documents && field.value.trim() === query) {
-      const chosen = options[at]?.label;
-      draw([search, ...named, ...tags, ...documents, ...others, ...guide]);
+      // A document with exactly this title is what was meant, unless something else was already chosen.
+      const isNamed = ({ label }) => label.trim().toLowerCase() === query.toLowerCase();
+      const exact = documents.filter(isNamed);
+      const chosen = at === 0 && exact.length ? exact[0].label : options[at]?.label;
+      draw([...exact, search, ...named, ...tags, ...documents.filter((each) => !isNamed(each)), ...others, ...guide]);
       select(Math.max(0, options.findIndex((each) => each.label === chosen)));
     }
   };

@@ -35,7 +35,7 @@ _LETTER: Final = re.compile(r"[^\W_]")
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 
 
-def draw_page(data: bytes, number: int, passage: str = "", place: float = 0) -> bytes:
+def draw_page(data: bytes, number: int, passage: str = "", place: float = 0, words: Sequence[str] = ()) -> bytes:
     """Return a page, counted from 1, as PNG.
 
     Args:
@@ -43,6 +43,7 @@ def draw_page(data: bytes, number: int, passage: str = "", place: float = 0) -> 
         number: the page number.
         passage: the text to mark, if the page contains it.
         place: its position in the page's text, from 0 to 1, in case the page contains it several times.
+        words: the words of the passage to mark in place of all of it, if it has some of them.
 
     Raises:
         Unreadable: the file is damaged, or the page does not exist.
@@ -53,18 +54,18 @@ def draw_page(data: bytes, number: int, passage: str = "", place: float = 0) -> 
         try:
             with closing(document[number - 1]) as page:
                 if not draw_annotations(page):
-                    return _draw(page, passage, place)
+                    return _draw(page, passage, place, words)
             with closing(document[number - 1]) as page:  # its annotations are drawn only after it is opened again
-                return _draw(page, passage, place)
+                return _draw(page, passage, place, words)
         except pypdfium2.PdfiumError as error:
             raise Unreadable(f"page {number} is damaged") from error
 
 
-def _draw(page: pypdfium2.PdfPage, passage: str, place: float) -> bytes:
+def _draw(page: pypdfium2.PdfPage, passage: str, place: float, words: Sequence[str]) -> bytes:
     width, height = page.get_size()
     scale = min(WIDTH / max(width, 1), (_MOST_PIXELS / max(width * height, 1)) ** 0.5)
     with closing(page.get_textpage()) as text:
-        boxes = passage_boxes(text, passage, place)
+        boxes = passage_boxes(text, passage, place, words)
     for box in boxes:
         rectangle = raw.FPDFPageObj_CreateNewRect(box.left, box.bottom, box.right - box.left, box.top - box.bottom)
         raw.FPDFPageObj_SetFillColor(rectangle, *_COLOUR)
@@ -95,8 +96,8 @@ def picture_to_read(data: bytes, number: int) -> bytes:
             raise Unreadable(f"page {number} is damaged") from error
 
 
-def passage_boxes(text: pypdfium2.PdfTextPage, passage: str, place: float) -> list[TextBox]:
-    """Return the boxes of the lines with a passage; empty if the page does not contain it."""
+def passage_boxes(text: pypdfium2.PdfTextPage, passage: str, place: float, words: Sequence[str] = ()) -> list[TextBox]:
+    """Return the boxes of the lines with a passage, or of its words; empty if the page does not contain it."""
     characters = [chr(raw.FPDFText_GetUnicode(text, index)) for index in range(text.count_chars())]
     letters = list(_letters(characters))
     span = find_passage("".join(letter for letter, _ in letters), _plain(passage), place)
@@ -105,8 +106,19 @@ def passage_boxes(text: pypdfium2.PdfTextPage, passage: str, place: float) -> li
     first, last = letters[span.start][1], letters[span.stop - 1][1]  # the characters between letters are also marked
     first -= _signs(reversed(characters[:first]), reversed(_LETTER.split(passage)[0]))
     last += _signs(characters[last + 1 :], _LETTER.split(passage)[-1])
-    boxes = (_box(text, index) for index in range(first, last + 1) if not characters[index].isspace())
-    return list(_lines(filter(None, boxes)))
+    runs = _runs_of(words, characters, first, last + 1) or [range(first, last + 1)]
+    spans = ([_box(text, index) for index in run if not characters[index].isspace()] for run in runs)
+    return [line for boxes in spans for line in _lines(filter(None, boxes))]
+
+
+def _runs_of(words: Sequence[str], characters: Sequence[str], first: int, end: int) -> list[range]:
+    """Return the positions of words among the characters of a passage."""
+    if not words:
+        return []
+    shown = "".join(low if len(low := character.lower()) == 1 else character for character in characters[first:end])
+    pattern = "|".join(re.escape(word.lower()) for word in sorted(words, key=len, reverse=True))
+    found = re.finditer(rf"(?<![^\W_])(?:{pattern})(?![^\W_])", shown)
+    return [range(first + match.start(), first + match.end()) for match in found]
 
 
 def _signs(beside: Iterable[str], texts: Iterable[str]) -> int:
