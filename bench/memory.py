@@ -6,7 +6,7 @@ LoCoMo: whether the sessions that answer a question are among the first 5 and 10
 the recall and nDCG of turns. The weights of kb were chosen on conversations 26 and 41; the other three judge them.
 Facts: 40 topics, each with an outdated note, the current one and three others, before and after `replaces`.
 With the file of LongMemEval-S, which its authors give out, the same for its sessions. Questions without an answer are
-left out. Tokens are those of the default answer of kb_search. The rankings are in bench/found/memory-rankings.json.
+left out. Tokens are those of the default answer of kb_search. The rankings are in bench/found/memory-rankings.jsonl.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 DEPTH: Final = 10
-RANKINGS: Final = Path(__file__).parent / "found" / "memory-rankings.json"
+RANKINGS: Final = Path(__file__).parent / "found" / "memory-rankings.jsonl"
 TOPICS: Final = 40
 PARTS: Final = ("editor", "bank", "phone plan", "gym", "dentist", "landlord", "train pass", "backup disk")
 PEOPLE: Final = ("Ines", "Bruno", "Wei", "Priya", "Theo")
@@ -92,8 +92,10 @@ async def changed_facts(url: str) -> dict[str, float]:
             for month, choice in ((3, CHOICES[number % 4]), (4, CHOICES[(number + 1) % 4])):
                 text = f"---\ndate: 2026-{month:02}-{1 + number % 27:02}\n---\n{topic} is {choice}."
                 ids.append(int((await engine.add_note(text=text, wait=60))["document_id"]))
-            for other in ("was discussed at lunch", "costs more than expected", "came up in a letter"):
-                await engine.add_note(text=f"{topic} {other} on day {number}.", wait=60)
+            person, thing = topic.split("'s ")
+            for other in (f"{person} met Ada on day {number}.", f"A new {thing} costs {number + 30} francs.",
+                          f"Ada's {thing} is the red one, she said on day {number}."):  # fmt: skip
+                await engine.add_note(text=other, wait=60)
             notes.append((ids[0], ids[1]))
         await until_done(engine)
         for name in ("before", "after"):
@@ -167,7 +169,8 @@ def main() -> None:
         print("LongMemEval-S sessions", figures["LongMemEval-S sessions"], flush=True)
     if arguments.json:
         arguments.json.save(figures)
-        RANKINGS.write_text(json.dumps(kept, separators=(",", ":")) + "\n")
+        rows = [[name, *row] for name, found in kept.items() for row in found]
+        RANKINGS.write_text("".join(f"{json.dumps(row, separators=(',', ':'))}\n" for row in rows))
 
 
 if __name__ == "__main__":
