@@ -64,6 +64,14 @@ def test_the_callback_of_a_known_service_is_taken_byte_for_byte(served, callback
         assert claude.authorize(redirect_uri=callback).status_code == 400
 
 
+def test_a_connector_of_chatgpt_gets_no_answer_for_another(served):
+    with Program(served.url, "https://chatgpt.com/oauth/one/client.json") as chatgpt:
+        for callback in ("https://chatgpt.com/connector/oauth/two", "https://chatgpt.com/connector/oauth/*"):
+            assert chatgpt.authorize(redirect_uri=callback).status_code == 400
+        for client_id in ("https://chatgpt.com/oauth/*/client.json", "https://chatgpt.com/oauth/a/b/client.json"):
+            assert chatgpt.authorize(client_id=client_id, redirect_uri=CLAUDES_CALLBACK).status_code == 400
+
+
 FORGED_CLIENTS = {
     "unknown": "3f1c2a90-0000-4000-8000-000000000000",
     "an unknown host": "https://evil.example/oauth/client.json",
