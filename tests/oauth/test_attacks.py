@@ -224,6 +224,7 @@ def test_a_code_works_once_and_its_second_use_ends_the_access(program, make_key)
     assert program.refresh(tokens["refresh_token"]).status_code == 400
 
 
+@pytest.mark.sqlite
 def test_a_code_is_valid_for_a_minute(program, make_key, served):
     code = program.code(make_key()[1])
     with sqlite3.connect(served.log.parent / "kb.db") as database:
@@ -346,6 +347,7 @@ def test_a_registration_beyond_what_kb_does_is_refused(program, fields):
     assert program.register(**fields).status_code == 400
 
 
+@pytest.mark.sqlite
 def test_a_flood_of_registrations_leaves_nothing_behind(program, served):
     def size():
         return (served.log.parent / "kb.db-wal").stat().st_size

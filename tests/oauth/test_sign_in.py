@@ -170,6 +170,7 @@ def test_a_wrong_key_shows_the_page_again_and_a_right_one_goes_on(program, make_
     assert program.decide(page, make_key()[1]).status_code == 303
 
 
+@pytest.mark.sqlite
 def test_only_digests_are_stored_and_nothing_is_logged(program, tokens, served):
     stored = served.log.parent / "kb.db"
     with sqlite3.connect(f"file:{stored}?mode=ro", uri=True) as database:
