@@ -336,7 +336,7 @@ def test_all_its_vectors_are_of_the_precision_that_version_2_had(path, schema):
 def test_other_forms_of_words_and_names_are_found_when_it_was_looked_through_again(path):
     filled_with(path, "UPDATE chunks SET text = 'Łódź tram, def getUserById(key)' WHERE id = 15")
     store = opened(path)
-    while store.reanalyse():
+    while store.renew_words(50):
         pass
     with store.read() as tx:
         for word in ("lodz", "user by id"):
