@@ -350,6 +350,7 @@ BUILD_TOOLS := -m pip install -q --disable-pip-version-check --require-hashes -r
 	@touch $@
 
 .venv/runtime.stamp: requirements/runtime.txt pyproject.toml | .venv/bin/uv
+	@echo "Installing kb's packages (430 MB). Then the first start fetches the model (90 MB). Both can take a few minutes."
 	$(UV) pip install -q --python $(BIN)/python --require-hashes -r requirements/runtime.txt
 	$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
