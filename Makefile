@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: setup serve install uninstall release up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   drill test-crash test-crash-postgres test-offline test-reference \
-  test-schema fuzz conformance clients packages soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
+  test-schema fuzz conformance clients packages soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-memory bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
   audit sbom clean
 
 setup: .venv/runtime.stamp
@@ -293,6 +293,10 @@ bench-tokens: .venv/dev.stamp
 bench-peers: .venv/dev.stamp
 	$(BIN)/python -m bench.peers
 
+# The figures of an agent's memory that others publish too: LoCoMo, changed facts, and with LONGMEMEVAL=FILE its sessions.
+bench-memory: .venv/dev.stamp
+	$(BIN)/python -m bench.memory --json bench/found/memory.json $(if $(LONGMEMEVAL),--longmemeval $(LONGMEMEVAL))
+
 # nDCG@10 of SciFact with SQLite, or COLLECTIONS="cranfield locomo_turns". STORE=both compares SQLite with PostgreSQL.
 bench-quality: .venv/dev.stamp
 	$(BIN)/python -m bench.quality $(if $(STORE),--store $(STORE)) $(COLLECTIONS)
@@ -346,6 +350,7 @@ BUILD_TOOLS := -m pip install -q --disable-pip-version-check --require-hashes -r
 	@touch $@
 
 .venv/runtime.stamp: requirements/runtime.txt pyproject.toml | .venv/bin/uv
+	@echo "Installing kb's packages (430 MB). Then the first start fetches the model (90 MB). Both can take a few minutes."
 	$(UV) pip install -q --python $(BIN)/python --require-hashes -r requirements/runtime.txt
 	$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@

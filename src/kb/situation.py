@@ -17,7 +17,6 @@ from kb.store.default_space import DEFAULT_SPACE
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import Counts
 
-
 LOOK_SECONDS: Final = 2
 """How long kb waits for the disks of its folders, because somebody waits for the answer."""
 

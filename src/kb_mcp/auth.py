@@ -11,20 +11,26 @@ from dataclasses import dataclass
 from functools import wraps
 from hashlib import sha256
 from pathlib import Path
-from typing import ParamSpec, Protocol, TypeVar
+from time import monotonic
+from typing import Final, ParamSpec, Protocol, TypeVar
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import Forbidden, KbError, NotFound, SettingError, TooManyCalls, Unauthorized, Unavailable
 from kb.api.rights import ANYONE, KEY_PREFIX, ON_BEHALF_OF, Caller, Right
 from kb.asgi.bearer import CALLER
-from kb.asgi.key_check import Identify, SettingsKeys, identify_by
+from kb.asgi.key_check import Identify, SettingsKeys, access_changes, identify_by
 from kb.client.client import EngineClient
 from kb.settings import listed
 from kb_mcp.clients import holding, note_headers
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+
+FRESH_SECONDS: Final = 1.0
+"""For how long an access token that ended at another process remains valid here."""
+
+MOST_KNOWN: Final = 1000
 
 _caller: ContextVar[Caller] = ContextVar("caller")
 """The caller. Without one, calls to the engine fail, so that forgetting to set it never grants the gateway's rights."""
@@ -63,10 +69,15 @@ def key_verifier(keys: str | None, file: Path | None) -> SettingsKeys | None:
 
 def with_named_keys(own: OwnKeys, engine: EngineClient) -> Identify:
     """Return a function that identifies the gateway's own keys, and the keys and access tokens of the engine."""
+    known: dict[str, tuple[TokenCaller, float, int]] = {}
 
     async def identify(token: str) -> Caller | None:
+        held = known.get(token)
+        if held and held[1] > monotonic() and held[2] == access_changes.count:
+            return held[0]
         if (caller := await own(token)) or not token.startswith(KEY_PREFIX):
             return caller
+        changes = access_changes.count
         try:
             with acting_as(ANYONE):
                 key = await engine.identify_key(sha256(token.encode()).hexdigest())
@@ -82,7 +93,12 @@ def with_named_keys(own: OwnKeys, engine: EngineClient) -> Identify:
         if not key["is_ours"] and not own.of_digest(bytes.fromhex(grant["key_digest"])):
             return None
         could_write = key["right"] == "read" and key["key_right"] != "read"
-        return TokenCaller(key["name"], key["right"], None, key["is_ours"], grant["resource"], could_write)
+        caller = TokenCaller(key["name"], key["right"], None, key["is_ours"], grant["resource"], could_write)
+        if key["per_minute"] is None:
+            if len(known) >= MOST_KNOWN:
+                known.clear()
+            known[token] = caller, monotonic() + FRESH_SECONDS, changes
+        return caller
 
     return identify
 

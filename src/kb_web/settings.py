@@ -4,6 +4,7 @@ import asyncio
 import math
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kb.api.errors import Forbidden, Invalid, KbError, SettingError
+from kb.api.errors import Forbidden, Invalid, KbError, NotReembedding, SettingError
 from kb.api.store_kinds import SETTING, store_kind
 from kb.asgi.hosts import outer_path
 from kb_web.document_html import Row
@@ -104,6 +105,17 @@ def number(name: str, text: str, kind: type) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         raise Invalid(f"KB_{name.upper()}: it must be a {'whole ' if kind is int else ''}number.")
     return value
+
+
+async def model(request: Request, visit: Visit) -> Response:
+    """Show the embedding models and the progress of a change; a form uses another model, or goes back or ends that."""
+    if request.method == "POST":
+        form = await visit.form(request)
+        with suppress(NotReembedding):  # the page shows the state
+            await visit.engine.reembed(str(form.get("action", "")), str(form.get("model", "")) or None)
+        return redirect(visit, "model")
+    state = await visit.engine.reembedding()
+    return render(request, "model.html", state=state, models=await visit.engine.models())
 
 
 async def theme(request: Request, visit: Visit) -> Response:

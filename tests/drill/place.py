@@ -34,6 +34,7 @@ class Place:
         changes: settings that differ from what kb has here otherwise.
         is_closed: whether file permissions apply, as they do for everybody but root.
         said: what was answered to somebody who met the fault.
+        has_more: whether the fault itself brought documents.
         library: the library that lets a disk fail.
         every: how many changes of the disk one of them stands for.
     """
@@ -43,6 +44,7 @@ class Place:
     changes: dict = field(default_factory=dict)
     is_closed: bool = False
     said: str = ""
+    has_more: bool = False
     library: Path | None = None
     every: int = int(os.environ.get("KB_DRILL_EVERY", "20"))
 
@@ -128,6 +130,13 @@ class Place:
             return asyncio.run(called())
         except KbError as error:
             return str(error)
+
+    def has(self, state):
+        """Return whether everything of an earlier `state` is here, and nothing else unless the fault brought it."""
+        found = self.state()
+        if not self.has_more:
+            return found == state
+        return all(set(raw.splitlines()) <= set(found[name].splitlines()) for name, raw in state.items())
 
     def state(self):
         """Everything that an export has, by the name of its file."""

@@ -31,7 +31,7 @@ def test_a_fault_is_noticed_and_after_its_remedy_everything_is_there(place, faul
         answer, status = place.run(line)
         assert status == 0, answer
     place.is_closed = False
-    assert place.state() == state
+    assert place.has(state)
     if not ON_POSTGRES:
         answer, status = place.run("kb doctor")
         assert status == 0, answer

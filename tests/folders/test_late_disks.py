@@ -26,7 +26,7 @@ def test_one_call_waits_for_a_disk_that_is_gone_and_the_next_ones_do_not(tmp_pat
 
 def answer(latest, folder):
     try:
-        return latest.of(lambda: os.listdir(folder))
+        return latest.of(lambda: [each.name for each in folder.iterdir()])
     except OSError:
         return None
 

@@ -410,7 +410,8 @@ async def test_a_wish_for_tags_alone_changes_nothing(api, word):
 async def test_a_call_with_a_key_can_be_repeated_and_another_call_cannot_have_its_key(http, api, word):
     note = await added(api, f"{word} log")
     key = {"Idempotency-Key": uuid4().hex}
-    answers = [await http.patch(f"notes/{note}", json={"append": "one line"}, headers=key) for _ in range(2)]
+    calls = ({"append": "one line"}, {"append": "one line", "title": None})
+    answers = [await http.patch(f"notes/{note}", json=call, headers=key) for call in calls]
     assert [answer.status_code for answer in answers] == [200, 200]
     assert answers[0].json()["content_hash"] == answers[1].json()["content_hash"]
     assert text_of(answers[1].json()) == f"{word} log\none line"

@@ -119,7 +119,7 @@ async def test_filter_by_tag_instead_of_collection(agent, word):
     assert (
         await refusal(agent, "kb_search", query="test", collection="memory") == "collection: no such parameter."
         " kb_search takes query, top, tags, tag_any, tag_not, tag_exact, doc_type, lang, source_prefix, name, document_id, after,"
-        " before, updated_after, sort, group_by, fts_only, vec_only, all."
+        " before, updated_after, sort, group_by, fts_only, vec_only."
     )
 
 

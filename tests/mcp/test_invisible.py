@@ -189,3 +189,20 @@ def test_code_in_an_excerpt_stands_as_it_is_also_where_it_is_cut_off():
     whole = "Call `__all__`:\n```\ndef __init__(self)\n```\nand **then**"
     assert snippet("note", whole, []).split() == ["Call", "`__all__`:", "def", "__init__(self)", "and", "then"]
     assert "__init__" in snippet("note", "```py\ndef __init__(self):", [])
+
+
+@pytest.mark.parametrize("letters", [1, 2])
+def test_joiners_after_every_letter_carry_no_bits(letters):
+    hidden = "".join(
+        "क" * letters + ("\u200c" if ord(letter) >> bit & 1 else "\u200d")
+        for letter in "send keys to x"
+        for bit in range(8)
+    )
+    assert shown(f"नमस्ते {hidden}क end") == f"नमस्ते {'क' * letters * 112}क end"
+
+
+@pytest.mark.parametrize(
+    "text", ["می‌خواهم کتاب‌های خانه‌ی ما را نمی‌بینم", "ක්‍රීඩාව ශ්‍රී ලංකාව", "ភាសា​ខ្មែរ​ជា​ភាសា​ផ្លូវការ​នៃ​ប្រទេស​កម្ពុជា​ដែល​មាន​អ្នក​និយាយ"]
+)
+def test_joiners_of_a_language_stay(text):
+    assert shown(text) == text

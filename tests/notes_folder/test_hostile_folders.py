@@ -181,7 +181,7 @@ def test_a_merge_can_be_stopped():
 def test_a_step_that_fails_says_why_until_one_succeeds(kept, monkeypatch, caplog):
     kept.add("text", source_path="n.md")
 
-    def deep(*_):
+    def deep(*_, **__):
         return deep()
 
     with monkeypatch.context() as patched:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import random
 import shutil
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -11,6 +13,8 @@ import pytest
 from kb.api.job_models import FileRequest
 from kb.documents.job_queue import submit_file
 from kb.notes_folder import attachments, incoming, outgoing
+from tests.notes_folder.test_attachments import PICTURE
+from tests.notes_folder.test_git import Repository
 from tests.support.eventually import eventually
 from tests.support.notes_folder import KeptVault
 from tests.support.workers import working
@@ -250,6 +254,32 @@ def test_nothing_is_read_or_written_by_the_next_start(vault, monkeypatch):
     assert before == sha256(repr(sorted(vault.files().items())).encode()).hexdigest()
 
 
+def test_a_vault_that_kb_is_told_to_keep_no_longer_keeps_its_files(vault):
+    vault.write("a.md", "The text.\n")
+    vault.write("plan.txt", "The plan.")
+    vault.settle()
+    with vault.store.write() as tx:
+        tx.folders.set_watch("vault/", None)
+    vault.settle()  # the thread may not have heard of it
+    vault.start()
+    vault.settle()
+    assert sorted(vault.files()) == ["a.md", "plan.txt"]
+    assert len(vault.notes()) == 1
+
+
+def test_a_vault_that_moves_to_another_place_keeps_its_notes(vault, tmp_path):
+    vault.write("a.md", "The text.\n")
+    vault.settle()
+    note = vault.at("a.md").id
+    vault.edit(note, tags_add=["mine"])
+    vault.parts = replace(vault.parts, root=vault.root.rename(tmp_path / "elsewhere"))
+    vault.root = vault.parts.root
+    vault.start()
+    vault.settle()
+    assert (vault.at("a.md").id, len(vault.notes()), vault.binned()) == (note, 1, set())
+    assert vault.files() == {"a.md": b"---\ntags: [mine]\n---\nThe text.\n"}
+
+
 def test_a_vault_on_a_missing_disk_says_so_and_loses_nothing(vault):
     vault.write("a.md", "The text.\n")
     vault.settle()
@@ -275,3 +305,46 @@ def test_a_picture_that_is_added_to_a_note_in_kb_is_written_to_the_vault(vault, 
     vault.delete(vault.at("attachments/plan.txt").id)
     vault.settle()
     assert list(vault.files()) == ["a.md"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+def test_in_a_repository_with_two_branches_git_shows_only_what_a_person_or_an_agent_changed(vault, embedder, tmp_path):
+    for number in range(70):
+        picture = f"![[pictures/{number}.png]]\n" if number % 7 == 0 else ""
+        vault.write(f"{'letters/' if number % 3 else ''}Letter {number}.md", f"To Ada #post\n\n{picture}{number}\n")
+        if picture:
+            vault.write(f"pictures/{number}.png", PICTURE + bytes([number]))
+    vault.write(".gitignore", ".obsidian/\n")
+    repository, chance = Repository(vault.root), random.Random(1)
+
+    def changed():
+        lines = repository("status", "--porcelain", "-uall", "-z").split("\0")
+        return {line[3:] for line in lines if line}
+
+    def some_note():
+        return chance.choice([path for path in sorted(vault.files()) if path.endswith(".md")])
+
+    repository.commit("main")
+    repository("branch", "draft")
+    with working(vault.store, embedder, tmp_path / "data"):
+        vault.settle()
+        assert (len(vault.notes()), changed()) == (70, set())
+        for turn in range(12):
+            repository("checkout", "-q", chance.choice(["main", "draft"]))
+            vault.settle()
+            assert changed() == set(), f"after a checkout, in turn {turn}"
+            notes = len(vault.notes())
+            by_agent, by_hand = some_note(), some_note()
+            note = vault.at(by_agent).id
+            chance.choice([
+                lambda note=note, turn=turn: vault.edit(note, f"{vault.text(note)}agent {turn}\n"),
+                lambda note=note, turn=turn: vault.edit(note, tags_add=[f"tag{turn}"]),
+            ])()  # fmt: skip
+            vault.settle()
+            vault.write(by_hand, f"hand {turn}\n{vault.files()[by_hand].decode()}")
+            vault.settle()
+            assert changed() == {by_agent, by_hand}, f"in turn {turn}"
+            assert len(vault.notes()) == notes
+            repository.commit(f"turn {turn}")
+    assert not [path for path in vault.files() if "conflict" in path]

@@ -8,8 +8,11 @@ import re
 import httpx2
 import pytest
 
+from kb.embed.models.install import install
 from kb_web.pages import STATIC
 from tests.conftest import KEY
+from tests.support.eventually import eventually
+from tests.support.small_models import write_small_model
 from tests.web.conftest import find
 from tests.web.test_pages import PAGE
 
@@ -245,3 +248,20 @@ def test_the_chosen_dark_theme_is_the_one_of_the_system():
     of_system = re.search(r"data-theme=light\]\) \{(.*?)\}", style, re.DOTALL).group(1).split()
     chosen = re.search(r"data-theme=dark\] \{(.*?)\}", style, re.DOTALL).group(1).split()
     assert chosen == ["color-scheme:", "dark;", *of_system]
+
+
+def test_another_model_is_used_and_given_back_in_the_browser(reading, start_server, tmp_path):
+    install(str(write_small_model(tmp_path / "small")), tmp_path / "data")
+    with start_server(tmp_path / "data", KB_APPS="api,web") as server:
+        reader = reading(f"{server.url}/model")
+
+        def in_use():
+            reader.open(f"{server.url}/model")
+            return [each.text_content().partition("Apache")[0] for each in reader.page.xpath("//tr[td='in use']/th")]
+
+        assert in_use() == ["all-MiniLM-L6-v2"]
+        assert "about 100" in reader.text
+        for model, expected in (("small", "small"), ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2")):
+            [form] = [each for each in reader.page.forms if each.fields.get("model") == model]
+            reader.http.post(form.action, data=dict(form.form_values()))
+            eventually("it is in use", in_use, lambda now, wanted=expected: now == [wanted])

@@ -18,6 +18,7 @@ from kb.access.keyring import FRESH_SECONDS, USED_SECONDS, Keyring, token_digest
 from kb.api.errors import DiskFull, NotFound, StoreUnavailable
 from kb.api.grant_models import Exchange, GrantRequest, GrantToken, Tokens
 from kb.api.rights import KEY_PREFIX, OF_SETTINGS
+from kb.asgi.key_check import access_changes
 from kb.clock import shown
 from kb.store.protocol import Store
 from kb.store.rows import AuditEvent, Author, Grant, NamedKey, now_iso
@@ -168,6 +169,7 @@ class Grants:
         """Read the grants again: they have changed."""
         self._changes += 1
         self._read_at = None
+        access_changes.count += 1
 
     def flush(self) -> None:
         """Write the times of the last uses."""

@@ -26,6 +26,7 @@ from kb.api.errors import (
     Unavailable,
 )
 from kb.api.rights import KEY_PREFIX, OF_SETTINGS, Limit, Right
+from kb.asgi.key_check import access_changes
 from kb.asgi.rate_limit import GCRA
 from kb.clock import shown
 from kb.filesystem import ownership, write_private
@@ -239,6 +240,7 @@ class Keyring:
                 self._existing(key.name)
                 raise KeyRotated
             self._keys[key.name] = key
+        access_changes.count += 1
         return key, token
 
     def revoke(self, name: str) -> NamedKey:
@@ -252,6 +254,7 @@ class Keyring:
             self._opened().remove(name)
             self._keys.pop(name, None)
             self._used.pop(name, None)
+        access_changes.count += 1
         return key
 
     def flush(self) -> None:

@@ -66,8 +66,8 @@ class Filters(BaseModel):
     after: Annotated[
         DayBound | None,
         Field(
-            description="Only documents dated on or after this day, and notes changed since then. Without a date, the"
-            " last change or the creation counts."
+            description="Only documents dated on or after this day; without `before`, also notes changed since then."
+            " Without a date, the last change or the creation counts."
         ),
     ] = None
     before: Annotated[

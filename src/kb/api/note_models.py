@@ -72,8 +72,12 @@ class NoteUpdate(Request):
 
 
 class Alike(Reply):
-    """A note that says nearly the same as a new one, with the beginning of its text."""
+    """A note that is similar to a new one, with the beginning of its text.
+
+    `likeness` is from 0 to 1: of the meanings, or of the words as long as the new note has no vector.
+    """
 
     document_id: int
     title: str
     text: str
+    likeness: float = 0.0

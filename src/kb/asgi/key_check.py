@@ -23,6 +23,16 @@ SHORT: Final = 16
 """A key of fewer characters can be guessed."""
 
 
+class AccessChanges:
+    """Counts the changes of keys and grants in this process, after which a gateway must ask its engine again."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+access_changes: Final = AccessChanges()
+
+
 class KeyCheck:
     """Secrets, kept as SHA-256 digests; their equal lengths make the comparison's time independent of the input."""
 

@@ -37,13 +37,12 @@ class BackupRecord:
         if settings.store_kind.is_shared:
             return None
         folder = settings.backup_dir
+        age, good_at = float("inf"), 0.0
         try:
             source = known_source(settings.data_dir)
-            age, good_at = float("inf"), 0.0
             if folder:
                 age, good_at = age_of_newest(folder, source), self._good_at(own_backups(folder, source))
         except OSError as error:
-            age, good_at = float("inf"), 0.0
             self._failure = self._failure or f"{folder}: {error.strerror or error}"
         return BackupFacts(
             folder=str(folder) if folder else None,

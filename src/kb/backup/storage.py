@@ -354,10 +354,9 @@ def backup_folders(root: Path) -> list[Path]:
 @lru_cache(maxsize=1024)
 def source_of(folder: Path) -> str:
     """Return the id of the data folder that a backup is of; empty if that is unknown."""
-    try:
+    with suppress(StoreError):
         return OpenBackup(folder).manifest.source
-    except StoreError:
-        return ""
+    return ""
 
 
 def own_backups(root: Path, source: str | None) -> list[Path]:
@@ -374,8 +373,7 @@ def known_source(data_dir: Path) -> str | None:
 
 def make_source(data_dir: Path) -> str:
     """Return the id of a data folder, and make it before the first backup."""
-    source = known_source(data_dir)
-    if source is None:
+    if (source := known_source(data_dir)) is None:
         write_private(data_dir / SOURCE, source := uuid4().hex)
     return source
 

@@ -41,6 +41,7 @@ def complete_restore(settings: Settings) -> list[Path]:
     if settings.store_kind.is_shared:
         return []
     places = RestoreFolders.of(settings)
+    places.remove_parts()
     if places.are_unpacked:  # the restored database may lack files that were taken from the inbox
         (settings.data_dir / TAKEN).unlink(missing_ok=True)
     try:

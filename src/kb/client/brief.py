@@ -61,7 +61,8 @@ class Brief:
         out.
         """
         lines = [
-            f"The user's knowledge base, kb, has {await self._client.count_documents()} documents; kb_search finds passages."
+            f"The user's knowledge base, kb, has {await self._client.count_documents()} documents;"
+            " kb_search finds passages."
         ]
         core = await self._client.documents(tag=[CORE], sort="id", limit=MOST_CORE, total=True)
         rules = fitting(RULES, [await self._described(note, CORE_CHARACTERS) for note in held(core)], CORE_CHARACTERS)

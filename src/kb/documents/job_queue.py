@@ -132,8 +132,8 @@ def drop(store: Store, blobs: Blobs, job_id: int) -> JobDropped:
     return JobDropped(job_id=job_id, was=job.status)
 
 
-def receipt(job: Job, alike: Sequence[Alike] = ()) -> JobAccepted:
-    """Return the receipt for the sender of a job, with the notes that say nearly the same."""
+def receipt(job: Job, alike: Sequence[Alike] = (), nearest: Alike | None = None) -> JobAccepted:
+    """Return the receipt for the sender of a job, with the notes that say nearly the same, or the nearest one."""
     return JobAccepted(
         job_id=job.id,
         status=job.status,
@@ -142,6 +142,7 @@ def receipt(job: Job, alike: Sequence[Alike] = ()) -> JobAccepted:
         omitted=dict(job.omitted),
         error=job.error,
         alike=list(alike),
+        nearest=nearest,
     )
 
 

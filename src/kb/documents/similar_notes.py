@@ -46,8 +46,8 @@ def find_alike(
     has_vectors: bool,
     besides: Collection[int | None] = (),
     among: Sequence[int] | None = None,
-) -> list[Alike]:
-    """Return the notes nearly as a new one, or with its text, the nearest first.
+) -> tuple[list[Alike], Alike | None]:
+    """Return the notes nearly as a new one, or with its text, the nearest first, and the nearest one of all.
 
     Without vectors, or with vectors of another model, kb compares only words.
 
@@ -62,17 +62,23 @@ def find_alike(
     found = _candidates(index, text, vector) if among is None else _passages(tx, among)
     cosines = np.zeros(found.size) if vector is None else index.select(Filter()).cosines(vector, found)
     words = set(index.analyzer.indexed(text))
-    near = list[tuple[float, float, Hit]]()
+    near = list[tuple[float, float, Hit, bool]]()
     for hit, cosine in zip(index.hits(found.tolist()), cosines.tolist(), strict=True):
         shared = _share(words, set(index.analyzer.indexed(fact_of(hit.text))))
         is_alike = shared >= MOSTLY_SHARED if vector is None else cosine >= NEAR and shared >= SHARED
-        if (is_alike or is_part(whole, hit.text)) and hit.document_id not in besides:
-            near.append((cosine, shared, hit))
+        if hit.document_id not in besides:
+            near.append((cosine, shared, hit, is_alike or is_part(whole, hit.text)))
     near.sort(key=lambda one: (-one[0], -one[1], one[2].chunk_id))
-    nearest = list(dict.fromkeys(hit.document_id for _, _, hit in near))
-    replaced = tx.documents.successors(nearest)
-    first = {hit.document_id: hit for _, _, hit in reversed(near)}
-    return [_shown(first[note]) for note in nearest if note not in replaced][:MOST_ALIKE]
+    replaced = tx.documents.successors(list(dict.fromkeys(hit.document_id for _, _, hit, _ in near)))
+    named = dict[int, Alike]()
+    nearest: Alike | None = None
+    for cosine, shared, hit, is_alike in near:
+        if hit.document_id not in replaced and (is_alike or nearest is None):
+            note = _shown(hit, shared if vector is None else cosine)
+            nearest = nearest or note
+            if is_alike:
+                named.setdefault(hit.document_id, note)
+    return list(named.values())[:MOST_ALIKE], nearest
 
 
 def says_nothing_new(tx: Transaction, content: Content, alike: Sequence[Alike]) -> bool:
@@ -113,6 +119,6 @@ def _mean(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return total / np.float32(max(float(np.linalg.norm(total)), float(np.finfo(np.float32).tiny)))
 
 
-def _shown(hit: Hit) -> Alike:
+def _shown(hit: Hit, likeness: float) -> Alike:
     text = " ".join(fact_of(hit.text).split())[:SHOWN]
-    return Alike(document_id=hit.document_id, title=hit.title, text=text)
+    return Alike(document_id=hit.document_id, title=hit.title, text=text, likeness=round(max(likeness, 0.0), 2))

@@ -35,8 +35,8 @@ class Ready(NamedTuple):
     content: Content
     has_vectors: bool
 
-    def alike(self, tx: Transaction, among: Sequence[int] | None = None) -> list[Alike]:
-        """Return the similar notes, except the notes that this note replaces; only some of `among`."""
+    def alike(self, tx: Transaction, among: Sequence[int] | None = None) -> tuple[list[Alike], Alike | None]:
+        """Return the similar notes and the nearest one, without those that this note replaces; only some of `among`."""
         occupant = tx.documents.at_path(self.job.source_path) if self.job.source_path else None
         besides = {self.job.replaces, occupant.id if occupant else None}
         return find_alike(tx, self.content, has_vectors=self.has_vectors, besides=besides, among=among)
@@ -98,7 +98,7 @@ class NoteIntake:
         draft = draft_note(text, job.title, self.vectors.embedder, job.content_hash, self.checkpoint)
         ready = Ready(job, draft, has_vectors=False)
         with self.store.read() as tx:
-            return None if with_key(tx, job) else ready.refused(tx, ready.alike(tx))
+            return None if with_key(tx, job) else ready.refused(tx, ready.alike(tx)[0])
 
     @again_if_model_changed
     def _stored(self, job: NewJob, arrived: float, *, if_new: bool) -> JobAccepted:
@@ -108,7 +108,7 @@ class NoteIntake:
         draft = draft_note(job.text or "", job.title, self.vectors.embedder, job.content_hash, self.checkpoint)
         ready = Ready(job, *self.vectors.content(_with_fields(draft, job), arrived))
         with self.store.read() as tx:
-            alike = ready.alike(tx)
+            alike, nearest = ready.alike(tx)
             if if_new and (answer := ready.refused(tx, alike)):
                 return answer
             newest = _notes(tx, 1)
@@ -116,13 +116,15 @@ class NoteIntake:
             if before := with_key(tx, job):
                 return receipt_again(before, job)
             if if_new:
-                late = ready.alike(tx, _notes_since(tx, newest))  # a search would take long, and other writes wait
+                late, _ = ready.alike(tx, _notes_since(tx, newest))  # a search would take long, and other writes wait
                 if answer := ready.refused(tx, late):
                     return answer
                 alike = [*late, *(note for note in alike if note not in late)][:MOST_ALIKE]
             check_replaced(tx, job)
             stored = _write(tx, ready)
-        return receipt(stored, [note for note in alike if note.document_id != stored.document_id])
+        others = [note for note in alike if note.document_id != stored.document_id]
+        is_other = nearest is not None and nearest.document_id != stored.document_id
+        return receipt(stored, others, nearest if is_other and not others else None)
 
 
 def _write(tx: Transaction, ready: Ready) -> Job:

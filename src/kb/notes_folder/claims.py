@@ -82,6 +82,7 @@ class Claims:
         for sighting in sightings:
             if sighting.claim and self.is_note(sighting):
                 self._take(sighting, sighting.claim.document_id)
+        self._follow_replaced(sightings)
         for sighting in sightings:
             self._own(sighting, self.by_path.get(sighting.path))
         self._follow_missing(sightings)
@@ -112,9 +113,16 @@ class Claims:
             if not row or row.path == sighting.path or (row.path in texts and self._is_like(row, texts[row.path])):
                 continue
             replaced = self.by_path.get(sighting.path)
-            is_edited = replaced and not self._is_like(replaced, sighting.text) and self._is_like(row, sighting.text)
-            if sighting.digest == row.digest or is_edited:
+            is_other = replaced is None or not self._is_like(replaced, sighting.text)
+            if sighting.digest == row.digest or (is_other and self._is_like(row, sighting.text)):
                 self._own(sighting, row)
+
+    def _follow_replaced(self, sightings: list[Sighting]) -> None:
+        """Assign files that took the place of another one, with nearly the content of a missing file."""
+        present = {sighting.path for sighting in sightings}
+        missing = [row for row in self.rows if row.document_id not in self.owned and row.path not in present]
+        free = [each for each in sightings if missing and each.path in self.by_path and each.path not in self.owners]
+        self._follow_likeness([each for each in free if not self._is_like(self.by_path[each.path], each.text)], missing)
 
     def _follow_missing(self, sightings: list[Sighting]) -> None:
         """Assign new files with the content of a missing one, its path in other case, or its inode or name and text."""

@@ -96,8 +96,8 @@ async def submit(
     if seconds and not query.wait:
         response.headers["Preference-Applied"] = f"wait={seconds}"
     if accepted.job_id and seconds and accepted.status not in ENDED:
-        alike = accepted.alike
-        accepted = receipt(await awaited_job(services, accepted.job_id, seconds), alike)
+        job = await awaited_job(services, accepted.job_id, seconds)
+        accepted = receipt(job, accepted.alike, accepted.nearest)
     if (seconds or not accepted.stored) and accepted.status in ENDED:
         response.status_code = 200
     return accepted

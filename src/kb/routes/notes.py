@@ -55,11 +55,13 @@ def patch_note(
     """
     most = services.settings.max_note_chars
     check_change(update, most)
+    # Without defaults, so that the hash of a call stays the same when kb gets more fields.
+    asked = f"{document_id} {if_match} {update.model_dump_json(exclude_defaults=True)}"
     change = replace(
         asked_change(update),
         if_match=None if if_match is None else hashes_in(request),
         idempotency_key=idempotency_key,
-        request_hash=sha256(f"{document_id} {if_match} {update.model_dump_json()}".encode()).hexdigest(),
+        request_hash=sha256(asked.encode()).hexdigest(),
     )
     note, chunks, last_author = update_note(
         services.store,

@@ -72,16 +72,17 @@ def keys(
                 name, right=right, tags=split_tags(tags), path=meant, expires_at=until, per_minute=per_minute
             )
         )
-    if json:
-        output.print_json(answer)
-    elif action == END:
+    return output.print_json(answer) if json else report(action, name, answer)
+
+
+def report(action: str, name: str, answer: dict[str, Any]) -> None:
+    if action == END:
         output.print_line(f"{answer['client_name']} is disconnected")
     elif action == REVOKE:
         output.print_line(f"key {name} is no longer valid")
     else:
         output.print_error(f"key {name} may {described(answer)}; kb shows it only once:")
         output.print_line(answer["key"])
-    return None
 
 
 def list_keys(*, json: bool) -> None:

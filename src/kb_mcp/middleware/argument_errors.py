@@ -4,12 +4,13 @@ import logging
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
+from inspect import signature
 from typing import Final
 
 from fastmcp.exceptions import NotFoundError, ToolError, ValidationError
 from fastmcp.prompts import PromptResult
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from fastmcp.tools import ToolResult
+from fastmcp.tools import FunctionTool, ToolResult
 from mcp_types import GetPromptRequestParams
 from pydantic import ValidationError as PydanticError
 from pydantic_core import ErrorDetails
@@ -20,6 +21,7 @@ from kb_mcp.error_wording import one_line
 from kb_mcp.middleware import NextTool, ToolCall
 from kb_mcp.middleware.arguments import parse_id
 from kb_mcp.middleware.offered_surface import offered, reading_only
+from kb_mcp.server import UNLISTED
 from kb_mcp.tools.path_hints import MOST_NAMED, documents_called
 from kb_mcp.tools.rendering import QUOTES_NOTICE, named
 
@@ -148,9 +150,12 @@ async def _parameters_text(context: ToolCall, missing: Sequence[str]) -> str:
     if tool is None:
         return ""
     required = tool.parameters.get("required", ())
+    known = {*tool.parameters["properties"], *UNLISTED.get(name, ())}
+    order = signature(tool.fn).parameters if isinstance(tool, FunctionTool) else tool.parameters["properties"]
     names = [
         f"{parameter} (required)" if parameter in required and missing else parameter
-        for parameter in tool.parameters["properties"]
+        for parameter in order
+        if parameter in known
     ]
     return f"{name} takes {', '.join(names) or 'no parameters'}."
 

@@ -21,6 +21,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from kb.api.errors import KbError, NotFound
 from kb.api.rights import ANYONE, OF_SETTINGS, Caller
+from kb.asgi.key_check import access_changes
 from kb.client.client import EngineClient
 from kb_mcp.auth import OwnKeys, acting_as
 from kb_mcp.clients import holding
@@ -161,12 +162,14 @@ class Provider(OAuthAuthorizationServerProvider[GrantedCode, GrantedRefresh, Gra
     async def revoke_token(self, token: GrantedAccess | GrantedRefresh) -> None:
         with acting_as(ANYONE):
             await self._engine.end_grant(token.grant_id)
+        access_changes.count += 1
 
     async def _found(self, kind: str, token: str) -> dict[str, Any] | None:
         try:
             with acting_as(ANYONE):
                 grant = await self._engine.find_grant(kind, token)
         except KbError as error:
+            access_changes.count += 1  # a used one ends its access
             if error.status < 500:
                 return None
             raise
@@ -179,6 +182,7 @@ class Provider(OAuthAuthorizationServerProvider[GrantedCode, GrantedRefresh, Gra
                 tokens = await self._engine.exchange_token(kind, token, scopes)
         except NotFound:
             raise TokenError("invalid_grant", "it was used before") from None
+        access_changes.count += 1
         return OAuthToken(
             access_token=tokens["access_token"],
             expires_in=tokens["expires_in"],

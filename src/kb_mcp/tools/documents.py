@@ -141,13 +141,7 @@ class DocumentTools:
             updated_after=moment(updated_after, "updated_after"),
             group_by="document" if group_by == "document" else "",
         )
-        modes = {
-            "query": query,
-            "top": top or DEFAULT_TOP,
-            "sort": sort,
-            "fts_only": fts_only,
-            "vec_only": vec_only,
-        }
+        modes = {"query": query, "top": top or DEFAULT_TOP, "sort": sort, "fts_only": fts_only, "vec_only": vec_only}
         reply = await self._engine.search(**modes, **request)
         reply, corrected = await retried(
             self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
@@ -283,7 +277,7 @@ class DocumentTools:
         """Store a note that makes sense on its own: a fact, decision or preference, with who, when and why.
 
         Search first. If a note about it was wrong, correct it with kb_update_note; if it was true and no longer is,
-        pass its id as replaces. The answer has the document_id and the nearest notes (alike), existed if kb had this
+        pass its id as replaces. The answer names similar notes (alike) or the nearest one, has existed if kb had this
         text, and stored=false if if_new stored nothing.
         """
         if source_path:
@@ -298,9 +292,11 @@ class DocumentTools:
         )
         if accepted["document_id"] is None and accepted["stored"]:  # a note with pictures, which become a file
             accepted |= await self._engine.job(accepted["job_id"], wait=WAIT_SECONDS)
-        accepted["alike"] = [_alike(note) for note in accepted["alike"]]
-        answer = compact_answers.receipt(accepted) | compact_answers.given(date=day(date, "date"))
-        return tool_result(with_notice(answer) if accepted["alike"] else answer)
+        near = accepted["alike"] or list(filter(None, [accepted.pop("nearest", None)]))
+        which = "alike" if accepted.pop("alike") else "nearest"
+        named = {which: [_alike(note) for note in near], "likeness": near[0].get("likeness")} if near else {}
+        answer = compact_answers.receipt(accepted) | compact_answers.given(**named, date=day(date, "date"))
+        return tool_result(with_notice(answer) if near else answer)
 
     async def kb_update_note(
         self,

@@ -34,13 +34,18 @@ FEW: Final = 8
 SPREAD: Final = 100
 
 
+JOINERS: Final = re.compile("[\u200b-\u200d]")
+DENSE: Final = re.compile("(?:[\u0600-\u1cff]{1,2}[\u200b-\u200d]){8,}")
+"""Joiners after every letter or two: no language writes so, and each could be a bit of a hidden text."""
+
+
 def shown(text: str) -> str:
     """Return a text with only the invisible characters that a language needs."""
     if not HIDDEN.search(text):
         return text
     if len(VARIANTS.findall(text)) > max(FEW, len(text) // SPREAD):
         text = VARIANTS.sub("", text)
-    return HIDDEN.sub(_kept, text)
+    return HIDDEN.sub(_kept, DENSE.sub(lambda run: JOINERS.sub("", run[0]), text))
 
 
 def all_shown(value: Any) -> Any:  # noqa: ANN401 - JSON

@@ -10,7 +10,7 @@ from fastmcp import Client
 
 from kb.client.client import EngineClient
 from kb_mcp.app import upload_limits
-from kb_mcp.server import INSTRUCTIONS, create_server, register_surface
+from kb_mcp.server import INSTRUCTIONS, UNLISTED, create_server, register_surface
 from kb_mcp.settings import GatewaySettings
 from kb_mcp.tools.token_budget import AnswerLimiter
 from kb_mcp.upload_store import UploadStore
@@ -70,7 +70,14 @@ def tool_part(tool: Tool) -> str:
         f"*{tool.title}.* {effect(tool)}",
         inspect.cleandoc(tool.description or ""),
         fields(tool.input_schema, {}),
+        unlisted(tool.name),
     )
+
+
+def unlisted(tool: str) -> str:
+    """Return the parameters that the list leaves out."""
+    names = ", ".join(f"`{name}`" for name in sorted(UNLISTED.get(tool, ())))
+    return f"To save tokens, the list leaves out these parameters, which the tool takes too: {names}." if names else ""
 
 
 def effect(tool: Tool) -> str:

@@ -1,8 +1,8 @@
 """Measures how a model's cosines relate to those of the default model, for which kb's limits were chosen.
 
-Models differ in this: two unrelated passages have a cosine of about .04 by all-MiniLM-L6-v2, and of .79 by
+Models differ in this: two unrelated passages have a cosine of about 0.04 by all-MiniLM-L6-v2, and of 0.79 by
 multilingual-e5-small. Two values fix the scale: the mean cosine of unrelated texts, and that of the halves of a text.
-Measured on three other collections, the limits that follow from kb's own texts were within .01 of theirs.
+Measured on three other collections, the limits that follow from kb's own texts were within 0.01 of theirs.
 """
 
 from importlib.resources import files

@@ -85,7 +85,7 @@ class Conditions(ABC):
             if bound is not None:
                 sql = f"COALESCE({self.own_day} {comparison} {self.mark}, {RECENT} {comparison} {self.mark})"
                 day, moment = f"{bound:%Y-%m-%d}", stored(bound)
-                if comparison == ">=":  # a note with an old date can say something new
+                if comparison == ">=" and where.before is None:  # a note with an old date can say something new
                     later = f"doc_type = 'note' AND updated_at >= {self.mark}"
                     conditions.append((f"({sql} OR ({later}))", (day, moment, moment)))
                 else:

@@ -121,7 +121,7 @@ def write_transaction(connection: apsw.Connection) -> Iterator[None]:
 def unopened(path: Path, fault: object) -> StoreError:
     """Return the error for a database that cannot be opened; in a read-only folder SQLite cannot create its log."""
     if not path.exists():
-        return StoreError(f"There is no database {path}. If it was lost, restore a backup with 'kb backup restore'.")
+        return StoreError(f"The database {path} is missing. If it was lost, restore a backup with 'kb backup restore'.")
     if not os.access(path.parent, os.W_OK):
         return StoreError(
             f"kb cannot write to {path.parent}, so it cannot open the database {path}: {fault}. {REMEDY}."
