@@ -52,6 +52,7 @@ def set_to(value: object, *places: tuple[Any, str]) -> Callable[[], None]:
 
 INGREDIENTS: Final[dict[str, Callable[[], None]]] = {
     "scores fused, but ranks": set_to(reciprocal_ranks, (fusion, "_z")),
+    "the better leg leads": set_to(sys.maxsize, (fusion, "ENOUGH")),
     "neighbours": set_to(0, (retrieve, "IN_CONTEXT")),
     "neighbours in a document": set_to(alone, (context.ContextReader, "_siblings")),
     "neighbours in a thread": set_to(0, (context, "THREADED")),
@@ -64,9 +65,9 @@ INGREDIENTS: Final[dict[str, Callable[[], None]]] = {
 """The ingredients of the ranking, each with the changes that remove it."""
 
 WEIGHTS: Final[dict[str, dict[str, Callable[[], None]]]] = {
-    "the vectors' share": {
-        "vectors 0.4": set_to(0.4, (fusion, "ALPHA")),
-        "vectors 0.6": set_to(0.6, (fusion, "ALPHA")),
+    "weight of words": {
+        "words half as much": set_to(fusion.WORDS / 2, (fusion, "WORDS")),
+        "words twice as much": set_to(fusion.WORDS * 2, (fusion, "WORDS")),
     },
     "weight of neighbours": {
         "neighbours 0.15": set_to(0.15, (context, "WEIGHT")),

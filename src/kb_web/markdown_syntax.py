@@ -101,7 +101,8 @@ def _wiki(state: StateInline, silent: bool) -> bool:
     if not silent:
         target, alias = wiki_target(found["inner"]), found["inner"].partition("|")[2].strip()
         token = state.push("wiki", "a", 0)
-        token.content = _without_size(alias) or target.removeprefix("#").replace("#page=", ", page ").replace("#", " > ")
+        named = target.removeprefix("#").replace("#page=", ", page ").replace("#", " > ")
+        token.content = _without_size(alias) or named
         token.meta = _reference(target, alias=alias, is_embed=bool(found["embed"]), is_linked=state.linkLevel > 0)
     state.pos = found.end()
     return True

@@ -1,7 +1,9 @@
 """The routes of the web interface; each page receives its visit."""
 
 import os
+import re
 from collections.abc import Awaitable, Callable
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +37,8 @@ from kb_web import (
 from kb_web.pages import STATIC, assets, render
 from kb_web.sessions import Visit
 
+LAYOUT: Final = re.compile(rb"(?m)^[ \t]*(//.*\n)?")
+
 Page = Callable[[Request, Visit], Awaitable[Response]]
 
 
@@ -52,10 +56,19 @@ class StaticPages(StaticFiles):
     def file_response(
         self, full_path: PathLike, stat_result: os.stat_result, scope: Scope, status_code: int = 200
     ) -> Response:
-        response = super().file_response(full_path, stat_result, scope, status_code)
+        if str(full_path).endswith(".js"):
+            response: Response = Response(lean(Path(full_path), stat_result.st_mtime_ns), media_type="text/javascript")
+        else:
+            response = super().file_response(full_path, stat_result, scope, status_code)
         if scope["query_string"] == self._state:
             response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
         return response
+
+
+@cache
+def lean(script: Path, _: int) -> bytes:
+    """Return a script without its comments and indentation. No text in our scripts spans lines."""
+    return LAYOUT.sub(b"", script.read_bytes())
 
 
 class IdConvertor(IntegerConvertor):
@@ -132,6 +145,7 @@ ROUTES: Final[list[BaseRoute]] = [
     at("/folders/{watch_id}/stop", folders.stop_folder, "POST"),
     at("/notes-folder", maintenance.notes_folder, "POST"),
     at("/settings", settings.settings, "GET", "POST"),
+    at("/model", settings.model, "GET", "POST"),
     at("/settings/theme", settings.theme, "POST"),
     at("/model", settings.model, "GET", "POST"),
     at("/keys", settings.keys, "GET", "POST"),

@@ -24,6 +24,9 @@ from tests.conftest import KEY, MCP_KEY
 OPEN = {"/docs", "/docs/static", "/openapi.json", "/healthz", "/readyz"}
 """What strangers may see of any app: the description of the API, and that it is up."""
 
+SIGN_IN = {"/.well-known", "/authorize", "/token", "/register", "/revoke"}
+"""Where programs sign in, which tests/oauth attacks."""
+
 SIGNED = {"/upload", "/chatgpt/documents/{id}/{signature}"}
 """Addresses that are keys themselves."""
 
@@ -43,6 +46,11 @@ NEEDED = {
             "POST keys/{name}/rotate",
             "DELETE keys/{name}",
             "GET audit",
+            "GET grants",
+            "POST grants",
+            "POST grants/find",
+            "POST grants/exchange",
+            "DELETE grants/{grant_id}",
             "GET models",
             "GET reembed",
             "POST reembed",
@@ -116,7 +124,9 @@ def right_of(route):
 
 def send(url, method, path, token):
     """The answer to a call about things that are not there."""
-    path = path.format(document_id=10**9, other_id=10**9, job_id=10**9, number=1, name="nobody", watch_id="0" * 32)
+    path = path.format(
+        document_id=10**9, other_id=10**9, job_id=10**9, number=1, name="nobody", watch_id="0" * 32, grant_id="0" * 16
+    )
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     return httpx2.request(method, f"{url}{path}", headers=headers, json={} if method != "GET" else None)
 
@@ -151,7 +161,7 @@ def test_every_path_of_every_app_asks_for_a_key_or_is_known_to_be_open(guarded, 
     paths = set(chain.from_iterable(app.paths for app in APPS.values()))
     for path, _ in walk(create_app(AppContext(environment)).routes):
         assert path.startswith("/api/v1/") or path in OPEN, path
-    for path in sorted(paths - OPEN - SIGNED - {"/api", "/chatgpt"}):
+    for path in sorted(paths - OPEN - SIGN_IN - SIGNED - {"/api", "/chatgpt"}):
         for who, token in NO_KEYS.items():
             assert send(guarded.url, "GET", path, token).status_code == 401, f"GET {path}: {who}"
             assert send(guarded.url, "POST", path, token).status_code in (401, 405), f"POST {path}: {who}"

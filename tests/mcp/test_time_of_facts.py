@@ -68,8 +68,8 @@ def test_a_date_is_written_where_the_front_matter_has_it(before, after):
 async def test_a_new_note_names_the_nearest_one_with_its_likeness(agent, word):
     first = await noted(agent, text=f"Priya of {word} wants to be reached by Signal if it is urgent.")
     near = await noted(agent, text=f"Urgent matters: Priya of {word} reads Signal on weekends, too.")
-    [named] = near.get("alike") or [near["nearest"]]
+    [named] = near.get("alike") or near["nearest"]
     assert named["document_id"] == first["document_id"]
-    assert 0 < named["likeness"] <= 1
+    assert 0 < near["likeness"] <= 1
     other = await noted(agent, text="The kiln cools for nine hours.")
     assert "nearest" in other or "alike" in other

@@ -254,6 +254,19 @@ def test_nothing_is_read_or_written_by_the_next_start(vault, monkeypatch):
     assert before == sha256(repr(sorted(vault.files().items())).encode()).hexdigest()
 
 
+def test_a_vault_that_kb_is_told_to_keep_no_longer_keeps_its_files(vault):
+    vault.write("a.md", "The text.\n")
+    vault.write("plan.txt", "The plan.")
+    vault.settle()
+    with vault.store.write() as tx:
+        tx.folders.set_watch("vault/", None)
+    vault.settle()  # the thread may not have heard of it
+    vault.start()
+    vault.settle()
+    assert sorted(vault.files()) == ["a.md", "plan.txt"]
+    assert len(vault.notes()) == 1
+
+
 def test_a_vault_that_moves_to_another_place_keeps_its_notes(vault, tmp_path):
     vault.write("a.md", "The text.\n")
     vault.settle()

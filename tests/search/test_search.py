@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kb.embed.protocol import Likeness
 from kb.formats.readers.markdown import read
 from kb.index.vectors.scores import ScoredChunks
 from kb.index.words.apostrophes import apart, is_contraction
@@ -18,7 +19,7 @@ from kb.index.words.query_word_groups import alternatives
 from kb.markdown.front_matter import front_matter
 from kb.markdown.tags import tags_in
 from kb.search.copied_passages import COUNTED, deduplicate
-from kb.search.fusion import Candidates, Ranking, best, fuse, measure_scale
+from kb.search.fusion import Candidates, Ranking, best, fuse, measure_scale, weighed
 from kb.search.highlights import Highlighter
 from kb.search.numbers import meant
 from kb.search.passages import in_succession
@@ -101,6 +102,31 @@ def test_scores_can_be_measured_by_the_scale_of_others():
     scaled = fuse(replace(many, scale=measure_scale(few))).scores
     assert scaled[:3].tolist() == fuse(few).scores.tolist()
     assert scaled[3] < scaled[:3].min()
+
+
+def led(fts, vec, matched):
+    """The best of some candidates with these scores, and of others that differ a little; and the share of the meaning."""
+    others = np.linspace(0, 1, 60)
+    found = candidates([*fts, *(3 * others)], [*vec, *(0.2 + 0.1 * others[::-1])])
+    found = weighed(replace(found, scale=measure_scale(found)), matched, Likeness())
+    return found.ids[best(found, fuse(found).scores, 1)].tolist(), found.scale.meaning
+
+
+def test_the_leg_whose_best_score_stands_out_leads():
+    assert led([6, 5], [0.2, 0.7], 1) == ([2], pytest.approx(0.93, abs=0.01))
+    assert led([20, 2], [0.25, 0.4], 4) == ([1], pytest.approx(1 / 3, abs=0.01))
+
+
+def test_words_weigh_more_the_more_of_them_one_passage_has():
+    shares = [led([20, 2], [0.25, 0.55], matched)[1] for matched in (1, 2, 4)]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > shares[-1]
+
+
+def test_few_candidates_say_nothing_of_the_better_leg():
+    few = candidates([6, 5, 1], [0.2, 0.9, 0.1])
+    few = replace(few, scale=measure_scale(few))
+    assert weighed(few, 1, Likeness()) is few
 
 
 def test_nothing_found_is_an_empty_list():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -158,3 +159,25 @@ def test_an_export_of_an_earlier_version_has_folders_without_a_watch():
     line = {"prefix": "vault/", "machine": "one", "host": "lamp", "path": "/vault", "mounts": "{}"}
     read = ROW_LINES["folders.jsonl"].model_validate(line | {"at": "2026-01-01T00:00:00.000Z"})
     assert read.model_dump()["watch"] is None
+
+
+def test_the_engine_writes_to_no_other_place_than_the_one_that_it_was_shown(store):
+    folder = SyncedFolder("vault/", "machine", "host", "/vault", "", rows.now_iso())
+    with store.write() as tx:
+        tx.folders.put(folder)
+        watched_folders.begin(tx, ID, WatchRequest(prefix="vault/", machine="machine", both=True))
+        tx.folders.put(folder)
+        assert [(known.path, known.is_kept) for known in tx.folders.all()] == [("/vault", True)]
+        for other in (replace(folder, path="/etc"), replace(folder, machine="another")):
+            tx.folders.put(other)
+            assert [(known.is_kept, known.watch) for known in tx.folders.all()] == [(False, None)]
+
+
+def test_an_imported_record_makes_the_engine_write_nowhere(store):
+    folder = SyncedFolder("vault/", "machine", "host", "/vault", "", rows.now_iso())
+    with store.write() as tx:
+        tx.folders.put(folder)
+        tx.folders.set_watch("vault/", f'{{"id": "{ID}", "tags": [], "delete": true, "both": true}}')
+        watched_folders.ask(tx, ID)
+        watched_folders.note(tx, ID, is_syncing=True)
+        assert not any(known.is_kept for known in tx.folders.all())

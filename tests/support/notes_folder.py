@@ -149,7 +149,7 @@ class KeptVault(KeptFolder):
 
     def register(self):
         """Say that the engine keeps the vault."""
-        folder = SyncedFolder("vault/", "machine", "host", str(self.root), "", "2026-11-29T12:00:00Z")
+        folder = SyncedFolder("vault/", "machine", "host", str(self.root), "", "2026-11-29T12:00:00Z", is_kept=True)
         with self.store.write() as tx:
             tx.folders.put(folder)
             write(tx, folder, WatchRecord(id=WATCH, tags=[], delete=True, both=True))

@@ -188,6 +188,7 @@ def test_a_note_that_someone_else_changed_meanwhile_is_shown_beside_ones_own(bro
     find(browser, "textarea")[0].send_keys(" Mine.")
     site.engine.patch(f"notes/{document}", json={"text": "Theirs."}).raise_for_status()
     find(browser, ".primary")[0].click()
+    find(browser, "h1", "This note has changed meanwhile")
     theirs, mine = find(browser, "textarea")
     assert "Theirs." in theirs.get_property("value")
     assert "Mine." in mine.get_property("value")
@@ -255,7 +256,7 @@ def test_files_are_added_with_their_progress_and_the_reason_of_a_failure(browser
     eventually("its reason is said", lambda: "PDF" in failed.find_element(By.CSS_SELECTOR, ".reason").text)
     assert not browser.find_elements(By.CSS_SELECTOR, "#sent li.failed button"), "another try fails in the same way"
     find(browser, "#sent a", "winch.md")[0].click()
-    assert find(browser, ".tag", "deck")
+    assert find(browser, ".about summary", "#deck")
 
 
 def test_files_that_are_dropped_anywhere_are_added(browser, site):

@@ -157,8 +157,6 @@ def _own(backups: Sequence[FoundBackup], source: str | None) -> Sequence[FoundBa
     Raises:
         StoreError: they are of several data folders, and nobody said of which one.
     """
-    if len(backups) == 1:
-        return backups
     by_source = {source_of(each.path): each for each in backups}
     if own := [each for each in backups if source and source_of(each.path) in ("", source)]:
         return own

@@ -74,7 +74,7 @@ def find(tx: Transaction, watch_id: str) -> tuple[rows.SyncedFolder, WatchRecord
 def write(tx: Transaction, folder: rows.SyncedFolder, record: WatchRecord) -> rows.SyncedFolder:
     """Write the watch of a folder, and return the folder."""
     changed = replace(folder, watch=record.model_dump_json(exclude_defaults=True))
-    tx.folders.set_watch(folder.prefix, changed.watch, is_kept=record.both)
+    tx.folders.set_watch(folder.prefix, changed.watch, is_kept=folder.is_kept)
     return changed
 
 
@@ -97,7 +97,7 @@ def begin(tx: Transaction, watch_id: str, request: WatchRequest) -> rows.SyncedF
         if record.id == watch_id and other.prefix != folder.prefix:  # it had another name
             tx.folders.set_watch(other.prefix, None)
     options = request.model_dump(include={"tags", "delete", "both", "exclude", "new_notes"})
-    return write(tx, folder, before.model_copy(update=options))
+    return write(tx, replace(folder, is_kept=request.both), before.model_copy(update=options))
 
 
 def end(tx: Transaction, watch_id: str) -> rows.SyncedFolder:

@@ -113,8 +113,8 @@ class Claims:
             if not row or row.path == sighting.path or (row.path in texts and self._is_like(row, texts[row.path])):
                 continue
             replaced = self.by_path.get(sighting.path)
-            is_edited = replaced and not self._is_like(replaced, sighting.text) and self._is_like(row, sighting.text)
-            if sighting.digest == row.digest or is_edited:
+            is_other = replaced is None or not self._is_like(replaced, sighting.text)
+            if sighting.digest == row.digest or (is_other and self._is_like(row, sighting.text)):
                 self._own(sighting, row)
 
     def _follow_replaced(self, sightings: list[Sighting]) -> None:

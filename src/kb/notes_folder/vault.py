@@ -1,6 +1,7 @@
 """A vault: a folder that kb had only read, and now also writes to."""
 
 import time
+from contextlib import suppress
 from typing import Final
 
 from kb.api.errors import NotFound
@@ -88,7 +89,7 @@ class Vault(NotesFolder):
         is_late = time.monotonic() - self._reported_at > REPORT_SECONDS
         if status.held and (report != self._last or is_late):
             self._reported_at, self._last = time.monotonic(), report
-            with self.parts.store.write() as tx:
+            with suppress(NotFound), self.parts.store.write() as tx:  # it may have ended
                 watched_folders.report(tx, self._watch_id, report)
                 watched_folders.note(tx, self._watch_id, is_syncing=is_reading)
             self._asked_at = None

@@ -34,6 +34,11 @@ class ContainedWords(NamedTuple):
     weights: NDArray[np.float64]
     forms: dict[str, NDArray[np.bool_]]
 
+    @property
+    def best_share(self) -> float:
+        """The share of the words in the chunk with most of them; rare words count more."""
+        return float((self.weights @ self.are_there).max() / self.weights.sum())
+
     def among(self, ids: NDArray[np.int64]) -> ContainedWords | None:
         """Return the same for some of the chunks; None if another chunk is among them."""
         places = np.searchsorted(self.ids, ids).clip(max=self.ids.size - 1)
@@ -75,8 +80,7 @@ def trust_in_words(contained: ContainedWords | None) -> float:
     """
     if contained is None:
         return 1.0
-    share = float((contained.weights @ contained.are_there).max() / contained.weights.sum())
-    return min(1.0, share / ENOUGH) ** 2
+    return min(1.0, contained.best_share / ENOUGH) ** 2
 
 
 def _holding(forms: Sequence[NDArray[np.bool_]], least: float) -> NDArray[np.bool_]:

@@ -1,7 +1,7 @@
 """One ranked list from the results of both legs.
 
 Pure functions, so that the same request over the same data always has the same answer (requirement S-6). The
-score is the average of z-scores, with the exact scores of both legs for every candidate. docs/adr/0003 compares
+score is a weighted average of z-scores, with the exact scores of both legs for every candidate. docs/adr/0003 compares
 it with reciprocal rank fusion.
 """
 
@@ -9,16 +9,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kb.embed.protocol import Likeness
 from kb.index.vectors.scores import NO_CONTEXT, Neighbourhood
 
 ALPHA = 0.5
-"""The vectors' share of the score; anything between 0.4 and 0.6 does about as well."""
+"""The vectors' share of the score if the scores say too little about which leg is better."""
+
+WORDS, LEAST_WORDS, MOST_WORDS = 1e-4, 0.05, 2.0
+"""The factor of the words' weight next to the meaning, and its limits.
+
+Chosen with the powers in `weighed` on ten public collections that the benchmarks do not use; see docs/adr/0003.
+"""
+
+ENOUGH = 50
+"""The least number of candidates whose scores say which leg is better."""
 
 
 TYPED = 6.0
@@ -46,10 +56,11 @@ class Spread(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """The spreads that z-scores use, one for each leg."""
+    """The spreads that z-scores use, one for each leg, and the vectors' share of the score."""
 
     fts: Spread
     vec: Spread
+    meaning: float = ALPHA
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +134,7 @@ def fuse(candidates: Candidates, trust: float = 1.0) -> Fused:
         return Fused(alone, nothing, nothing, nothing, typed)
     fts, vec = _in_context(candidates)
     scale = candidates.scale or _scale(fts, vec)
-    words, meaning = trust * (1 - ALPHA) * _z(fts, scale.fts), ALPHA * _z(vec, scale.vec)
+    words, meaning = trust * (1 - scale.meaning) * _z(fts, scale.fts), scale.meaning * _z(vec, scale.vec)
     return Fused(meaning + words, words, meaning, _lent(candidates, fts, vec, scale), typed)
 
 
@@ -132,6 +143,27 @@ def measure_scale(candidates: Candidates) -> Scale | None:
     if _leg_alone(candidates) is not None:
         return None
     return candidates.scale or _scale(*_in_context(candidates))
+
+
+def weighed(candidates: Candidates, matched: float, likeness: Likeness) -> Candidates:
+    """Return candidates on a scale that gives the better leg more weight.
+
+    The words weigh more the farther their best score is above the others and the more words of the query one passage
+    contains; the meaning weighs more the farther the best cosine is above the others.
+
+    Args:
+        candidates: candidates with a scale.
+        matched: the number of words of the query in the passage with most of them; rare words count more.
+        likeness: the scale of the model's cosines.
+    """
+    scale = candidates.scale
+    if scale is None or candidates.ids.size < ENOUGH or not (scale.fts.deviation and scale.vec.deviation):
+        return candidates
+    fts, vec = _in_context(candidates)
+    above = (fts.max() - scale.fts.mean) / scale.fts.deviation
+    nearer, spread = (likeness.query_slope * part for part in (vec.max() - scale.vec.mean, scale.vec.deviation))
+    words = min(MOST_WORDS, max(LEAST_WORDS, WORDS * above * matched / (nearer**3 * spread)))
+    return replace(candidates, scale=scale._replace(meaning=float(1 / (1 + words))))
 
 
 def _leg_alone(candidates: Candidates) -> NDArray[np.float64] | None:
@@ -160,8 +192,8 @@ def _lent(
     shares = np.full(candidates.ids.size, np.nan)
     if candidates.context.ids.size:
         places = np.searchsorted(candidates.ids, candidates.context.ids)
-        gained = ALPHA * (vec - candidates.vec) / (scale.vec.deviation or 1.0)
-        gained += (1 - ALPHA) * (fts - _or_zero(candidates.fts)) / (scale.fts.deviation or 1.0)
+        gained = scale.meaning * (vec - candidates.vec) / (scale.vec.deviation or 1.0)
+        gained += (1 - scale.meaning) * (fts - _or_zero(candidates.fts)) / (scale.fts.deviation or 1.0)
         shares[places] = gained[places]
     return shares
 

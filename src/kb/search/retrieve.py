@@ -21,7 +21,7 @@ from kb.index.words.query_word_groups import alternatives
 from kb.search.contained_words import ContainedWords, contained_words, trust_in_words
 from kb.search.copied_passages import Deduplicated, deduplicate
 from kb.search.explain import TermScores, explained
-from kb.search.fusion import Candidates, Ranking, Scale, best, fuse, measure_scale, or_none
+from kb.search.fusion import Candidates, Ranking, Scale, best, fuse, measure_scale, or_none, weighed
 from kb.search.latest_first import COMPARED, latest_first
 from kb.search.literal_match import COMPARED_ALONE, coverage, signed_numbers
 from kb.search.literal_match import sought as literals
@@ -128,6 +128,9 @@ class Retriever:
         if missing := name_matches.keys() - set(self._index.documents_of(candidates.ids)) if name_matches else ():
             candidates = self._joined(candidates, self._first_of(missing))
         self._contained = self._words_in(candidates.ids)
+        if scale is None and self._contained:
+            matched = self._contained.best_share * len(self._contained.weights)
+            candidates = weighed(candidates, matched, self._likeness)
         trust = 1.0 if name_matches else trust_in_words(self._contained)
         fused = fuse(candidates, trust)
         fused = fused.with_typed(trust * self._typed(candidates, fused.scores))

@@ -33,7 +33,7 @@ def are_off_subject(
     identifiers = [form for unit in query.units if is_identifier(unit) for form in unit.forms]
     if any(contained.forms[form].any() for form in identifiers if form in contained.forms):
         return False
-    share = float((contained.weights @ contained.are_there).max() / contained.weights.sum())
+    share = contained.best_share
     cosines = [passage.vec_score for passage in passages if passage.vec_score is not None]
     if cosines:
         return likeness.of_query(max(cosines)) + OF_WORDS * share < LEAST

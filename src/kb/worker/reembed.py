@@ -219,7 +219,7 @@ class Reembedder:
             if self._asked:
                 raise NotReembedding(f"kb is installing the model {self._asked}. Wait until it is in use.")
             try:
-                check_known(model)
+                check_known(model, self._settings.data_dir)
             except ModelError as error:
                 raise NotReembedding(error.detail) from error
             self._asked = model

@@ -141,13 +141,7 @@ class DocumentTools:
             updated_after=moment(updated_after, "updated_after"),
             group_by="document" if group_by == "document" else "",
         )
-        modes = {
-            "query": query,
-            "top": top or DEFAULT_TOP,
-            "sort": sort,
-            "fts_only": fts_only,
-            "vec_only": vec_only,
-        }
+        modes = {"query": query, "top": top or DEFAULT_TOP, "sort": sort, "fts_only": fts_only, "vec_only": vec_only}
         reply = await self._engine.search(**modes, **request)
         reply, corrected = await retried(
             self._engine, reply, lambda fixed: self._engine.search(**modes, **fixed), request
@@ -298,11 +292,11 @@ class DocumentTools:
         )
         if accepted["document_id"] is None and accepted["stored"]:  # a note with pictures, which become a file
             accepted |= await self._engine.job(accepted["job_id"], wait=WAIT_SECONDS)
-        accepted["alike"] = [_alike(note) for note in accepted["alike"]]
-        accepted["nearest"] = _alike(nearest) if (nearest := accepted.get("nearest")) else None
-        answer = compact_answers.receipt(accepted) | compact_answers.given(date=day(date, "date"))
-        has_quotes = accepted["alike"] or accepted["nearest"]
-        return tool_result(with_notice(answer) if has_quotes else answer)
+        near = accepted["alike"] or list(filter(None, [accepted.pop("nearest", None)]))
+        which = "alike" if accepted.pop("alike") else "nearest"
+        named = {which: [_alike(note) for note in near], "likeness": near[0].get("likeness")} if near else {}
+        answer = compact_answers.receipt(accepted) | compact_answers.given(**named, date=day(date, "date"))
+        return tool_result(with_notice(answer) if near else answer)
 
     async def kb_update_note(
         self,
@@ -577,7 +571,7 @@ def _alike(note: JSON) -> JSON:
     is_titled = not note["text"].startswith(note["title"].removesuffix("…"))
     shown = {"title": note["title"] if is_titled else "", "text": note["text"]}
     quotes = {name: quoted(value, MAX_ALIKE)[1:-1] for name, value in shown.items()}
-    return compact_answers.given(document_id=note["document_id"], **quotes, likeness=note.get("likeness"))
+    return compact_answers.given(document_id=note["document_id"], **quotes)
 
 
 def rendered(tool: str, data: JSON) -> ToolResult:

@@ -107,14 +107,11 @@ def best(reply: JSON, top: int, *, is_ranked: bool) -> JSON:
     results = reply["results"]
     if not results:
         return reply
-    has_equal_figure = _reaching(results, *EQUAL, enough=any)
-    has_similar_figures = _reaching(results, *SIMILAR, enough=all)
-
-    def is_equal(passage: JSON) -> bool:
-        return is_ranked and has_equal_figure(passage)
+    is_equal = _reaching(results, *EQUAL, enough=any) if is_ranked else lambda _: False
+    has_both = _reaching(results, *SIMILAR, enough=all)
 
     def is_similar(passage: JSON) -> bool:
-        return not is_ranked or has_equal_figure(passage) or has_similar_figures(passage)
+        return not is_ranked or is_equal(passage) or has_both(passage)
 
     asked = top or DEFAULT_TOP
     if is_equal(results[-1]) and len(results) == asked:

@@ -50,7 +50,7 @@ def install(wanted: str, data_dir: Path, on_step: OnStep = lambda _: None) -> Mo
     Raises:
         ModelError: nothing is known by this name, or it cannot be fetched, read or converted.
     """
-    home, path, entry = data_dir / "models", Path(wanted), check_known(wanted)
+    home, path, entry = data_dir / "models", Path(wanted), check_known(wanted, data_dir)
     if path.is_file():
         return _unpack(path, home)
     if entry is None:
@@ -61,8 +61,8 @@ def install(wanted: str, data_dir: Path, on_step: OnStep = lambda _: None) -> Mo
     return known or _from_hub(entry, home, on_step)
 
 
-def check_known(wanted: str) -> Entry | None:
-    """Return the model of the hub that is meant; None for a folder or a file.
+def check_known(wanted: str, data_dir: Path) -> Entry | None:
+    """Return the model that is meant, which may be installed; None for a folder or a file.
 
     Raises:
         ModelError: it is none of these.
@@ -70,7 +70,9 @@ def check_known(wanted: str) -> Entry | None:
     path = Path(wanted)
     if path.is_absolute() and path.exists():
         return None
-    entry = catalogue().get(wanted) or (Entry(path.name, wanted) if REPOSITORY.fullmatch(wanted) else None)
+    here = any(name == wanted for name, _ in installed(data_dir / "models"))
+    is_named = here or REPOSITORY.fullmatch(wanted)
+    entry = catalogue().get(wanted) or (Entry(path.name, wanted) if is_named else None)
     if entry is None:
         raise ModelError(f"kb knows no model {wanted!r}, and has no such folder or file here. See 'kb model list'.")
     return entry

@@ -80,18 +80,22 @@ WHERE doc_type = 'note' AND COALESCE(note_files.version, 0) <> documents.version
   SELECT prefix FROM folders
   WHERE is_kept = 1 AND documents.source_path >= prefix
     AND documents.source_path < substr(prefix, 1, length(prefix) - 1) || '0'
+  ORDER BY prefix DESC LIMIT 1
 ), '') = :folder
 ORDER BY documents.id
 
 -- name: select_gone
--- Select the notes that no longer exist, or left the folder, but still have a file there.
+-- Select the notes that no longer exist, or left the folder, but still have a file there; none if kb keeps it no longer.
 SELECT document_id FROM note_files
-WHERE folder = :folder AND substr(digest, 1, 5) <> 'file ' AND NOT EXISTS (
+WHERE folder = :folder AND substr(digest, 1, 5) <> 'file '
+  AND (:folder = '' OR EXISTS (SELECT 1 FROM folders WHERE prefix = :folder AND is_kept = 1))
+  AND NOT EXISTS (
   SELECT 1 FROM documents
   WHERE documents.id = document_id AND doc_type = 'note' AND COALESCE((
     SELECT prefix FROM folders
     WHERE is_kept = 1 AND documents.source_path >= prefix
       AND documents.source_path < substr(prefix, 1, length(prefix) - 1) || '0'
+    ORDER BY prefix DESC LIMIT 1
   ), '') = :folder
 )
 ORDER BY document_id
