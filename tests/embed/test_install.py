@@ -214,3 +214,9 @@ def test_the_catalogue_says_all_of_each_model():
         assert all((entry.languages, entry.dimensions, entry.licence, entry.megabytes, entry.quality, entry.work)), name
         assert entry.source.startswith("https://")
         assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in entry.files.values())
+
+
+def test_a_model_in_the_folder_of_an_image_is_not_fetched(hub, tmp_path, model_files):
+    files = install("all-MiniLM-L6-v2", tmp_path / "data", model_dir=model_files.onnx.parent)
+    assert files.onnx == model_files.onnx
+    assert hub.asked == []

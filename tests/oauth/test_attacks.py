@@ -64,6 +64,14 @@ def test_the_callback_of_a_known_service_is_taken_byte_for_byte(served, callback
         assert claude.authorize(redirect_uri=callback).status_code == 400
 
 
+def test_a_connector_of_chatgpt_gets_no_answer_for_another(served):
+    with Program(served.url, "https://chatgpt.com/oauth/one/client.json") as chatgpt:
+        for callback in ("https://chatgpt.com/connector/oauth/two", "https://chatgpt.com/connector/oauth/*"):
+            assert chatgpt.authorize(redirect_uri=callback).status_code == 400
+        for client_id in ("https://chatgpt.com/oauth/*/client.json", "https://chatgpt.com/oauth/a/b/client.json"):
+            assert chatgpt.authorize(client_id=client_id, redirect_uri=CLAUDES_CALLBACK).status_code == 400
+
+
 FORGED_CLIENTS = {
     "unknown": "3f1c2a90-0000-4000-8000-000000000000",
     "an unknown host": "https://evil.example/oauth/client.json",
@@ -216,6 +224,7 @@ def test_a_code_works_once_and_its_second_use_ends_the_access(program, make_key)
     assert program.refresh(tokens["refresh_token"]).status_code == 400
 
 
+@pytest.mark.sqlite
 def test_a_code_is_valid_for_a_minute(program, make_key, served):
     code = program.code(make_key()[1])
     with sqlite3.connect(served.log.parent / "kb.db") as database:
@@ -338,6 +347,7 @@ def test_a_registration_beyond_what_kb_does_is_refused(program, fields):
     assert program.register(**fields).status_code == 400
 
 
+@pytest.mark.sqlite
 def test_a_flood_of_registrations_leaves_nothing_behind(program, served):
     def size():
         return (served.log.parent / "kb.db-wal").stat().st_size

@@ -46,6 +46,12 @@ RECORDED = {
         {"scope": "read write offline_access"},
         {},
     ),
+    "ChatGPT with an id of the connector": (
+        "https://chatgpt.com/oauth/kDmjx77UnKOM/client.json",
+        "https://chatgpt.com/connector/oauth/kDmjx77UnKOM",
+        {},
+        {},
+    ),
     "ChatGPT that registers": (
         None,
         "https://chatgpt.com/connector/oauth/OUbdUMlL15Ct",

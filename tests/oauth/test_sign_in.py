@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
+from time import monotonic
 
 import pytest
 
-from tests.conftest import MCP_KEY
+from tests.conftest import KEY, MCP_KEY
 from tests.oauth.conftest import CALLBACK, CLAUDE, CLAUDES_CALLBACK, Program, answered
 
 
@@ -168,6 +170,7 @@ def test_a_wrong_key_shows_the_page_again_and_a_right_one_goes_on(program, make_
     assert program.decide(page, make_key()[1]).status_code == 303
 
 
+@pytest.mark.sqlite
 def test_only_digests_are_stored_and_nothing_is_logged(program, tokens, served):
     stored = served.log.parent / "kb.db"
     with sqlite3.connect(f"file:{stored}?mode=ro", uri=True) as database:
@@ -176,3 +179,19 @@ def test_only_digests_are_stored_and_nothing_is_logged(program, tokens, served):
     for secret in (tokens["access_token"], tokens["refresh_token"], tokens["refresh_token"].split(".")[0]):
         assert secret not in rows
         assert secret not in said
+
+
+def test_a_burst_of_calls_asks_the_engine_about_a_token_once_and_its_end_is_known_at_once(
+    program, tokens, admin, served
+):
+    def asked():
+        metrics = program.http.get("/metrics", headers={"Authorization": f"Bearer {KEY}"}).text
+        lines = re.findall(r"kb_http_request_seconds_count\{[^}]*key/identify[^}]*\} (\d+)", metrics)
+        return sum(map(int, lines))
+
+    assert program.is_let_in(tokens["access_token"])
+    before, begun = asked(), monotonic()
+    assert all(program.is_let_in(tokens["access_token"]) for _ in range(10))
+    assert asked() - before <= monotonic() - begun + 1
+    admin.ok("DELETE", f"grants/{admin.ok('GET', 'grants')['grants'][-1]['id']}")
+    assert not program.is_let_in(tokens["access_token"])

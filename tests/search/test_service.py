@@ -939,3 +939,30 @@ def test_without_vectors_half_of_the_words_are_enough_for_an_answer(filled):
     add({"a.md": ("Ferry", "The ferry leaves at six."), "b.md": ("Soup", "The soup needs salt.")})
     assert service.search(Query.parse("ferry zeppelin airship mast", Filter(), vectors=False), 5).weak
     assert not service.search(Query.parse("ferry leaves", Filter(), vectors=False), 5).weak
+
+
+def test_a_question_in_another_language_is_not_ranked_by_its_small_words(filled):
+    _, service, add = filled
+    add(
+        {
+            "die.md": ("Tools", "The die of the press is worn; die makers want a week."),
+            "vet.md": ("Cat", "The veterinarian vaccinated our cat in March."),
+        }
+    )
+    question = "Wann wurde die Katze vom Tierarzt geimpft?"
+    by_meaning = service.search(Query.parse(question, Filter(), full_text=False), 2).results
+    assert paths(service, question) == [passage.source_path for passage in by_meaning]
+    assert paths(service, "die of the press")[0] == "die.md"
+
+
+def test_other_languages_are_named_when_the_rarest_word_is_nowhere(filled):
+    _, service, add = filled
+    add(
+        {
+            "lease.md": ("Wohnung", "Der Mietvertrag der Wohnung endet mit einer Frist von drei Monaten."),
+            "boat.md": ("Boat", "The boat lies in the harbour, and the harbour master has the key of the boat."),
+        }
+    )
+    with_unknown = service.search(Query.parse("who has the key of the boat in the harbour, Wiktoria", Filter()), 5)
+    assert (with_unknown.weak, with_unknown.other_languages) == (False, ["de"])
+    assert service.search(Query.parse("who has the key of the boat in the harbour", Filter()), 5).other_languages == []

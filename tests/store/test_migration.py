@@ -336,14 +336,14 @@ def test_all_its_vectors_are_of_the_precision_that_version_2_had(path, schema):
 def test_other_forms_of_words_and_names_are_found_when_it_was_looked_through_again(path):
     filled_with(path, "UPDATE chunks SET text = 'Łódź tram, def getUserById(key)' WHERE id = 15")
     store = opened(path)
-    while store.reanalyse():
+    while store.renew_words(50):
         pass
     with store.read() as tx:
         for word in ("lodz", "user by id"):
             assert tx.index.select(Filter()).full_text((word,), 10).ids.tolist() == [15]
         assert [each.document_id for each in tx.documents.named(["ledger"], 10, 10)] == [4]
         assert tx.documents.get(3).language == "en"
-    assert store.reanalysed() == (3, 3)
+    assert not store.renew_words(50)
     store.close()
 
 

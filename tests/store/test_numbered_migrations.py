@@ -228,16 +228,15 @@ def test_the_files_of_a_notes_folder_are_known_to_the_kept_folders(path):
     with closing(connect(path)) as older:
         older.execute("""
             DROP TABLE kept_folders; DROP TABLE note_files; ALTER TABLE folders DROP COLUMN is_kept;
-            PRAGMA user_version = 39;
         """)
-        for number, statements in migrations(PACKAGE, after=0):
-            if number == 33:
-                older.execute(statements)
+        numbered = dict(migrations(PACKAGE, after=0))
+        older.execute(numbered[33])
         older.execute("""
             INSERT INTO notes_folder VALUES (1, 'an engine', '2026-11-29', '/notes', 'a session', '{}');
             INSERT INTO note_files VALUES (7, 'a.md', NULL, 3, '1 2 3 4', 'digest', x'01');
             INSERT INTO note_files VALUES (8, 'b.png', 'b.png', 1, '5 6 7 8', 'file digest', x'');
         """)
+        older.execute(numbered[40])
     with opened(path) as store, store.read() as tx:
         assert tx.note_files("").folder() == NotesFolderState("/notes", "a session", "{}")
         assert tx.note_files("").all() == [NoteFile(7, "a.md", None, 3, "1 2 3 4", "digest")]

@@ -123,7 +123,7 @@ def test_a_note_is_written_with_a_link_and_a_tag_and_saved(browser, site, capsta
     together(browser, Keys.CONTROL, "s")
     find(browser, "#status", "Saved")
     assert "capstan 2" in find(browser, "article", "Grease the")[0].text
-    assert find(browser, ".tag", "capstan")
+    assert find(browser, ".about summary", "#capstan")
     number = int(browser.current_url.rpartition("/")[2])
     site.engine.delete(f"documents/{number}").raise_for_status()
 

@@ -33,6 +33,7 @@ setTimeout(() => done(sum), 50);"""
 def open_conflict(browser, site):
     """A note that someone else has changed: the form is sent with the hash of another text."""
     browser.get(f"{site.url}/d/{site.ids['Boat']}/edit")
+    find(browser, "#text")[0].send_keys("Mine. ")
     browser.execute_script("document.querySelector('[name=content_hash]').value = 'f'.repeat(64)")
     find(browser, ".primary")[0].click()
     find(browser, "h1", "This note has changed meanwhile")

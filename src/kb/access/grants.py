@@ -100,7 +100,7 @@ class Grants:
             raise NotFound(UNKNOWN)
         if grant.next_digest != token_digest(token.token) or grant.is_code != (token.kind == "code"):
             self._end_reused(grant)
-        if grant.until <= _after() or not self._has_key(grant):
+        if grant.until <= _after() or not _has_key(grant, self._keyring.every()):
             raise NotFound(UNKNOWN)
         return grant
 
@@ -147,10 +147,11 @@ class Grants:
 
     def every(self) -> list[Grant]:
         """Return the grants that programs can use, the oldest first."""
+        keys, now = self._keyring.every(), _after()
         return [
             replace(grant, used_at=self._used.get(grant.id, grant.used_at))
             for grant in self._stored()
-            if not grant.is_code and grant.until > _after() and self._has_key(grant)
+            if not grant.is_code and grant.until > now and _has_key(grant, keys)
         ]
 
     def end(self, grant_id: str, author: Author) -> Grant:
@@ -173,7 +174,11 @@ class Grants:
 
     def flush(self) -> None:
         """Write the times of the last uses."""
-        used, self._used, self._timer = self._used, {}, None
+        timer, self._timer = self._timer, None
+        if timer is None:
+            return
+        timer.cancel()
+        used, self._used = self._used, {}
         with suppress(OSError, StoreUnavailable, DiskFull), self._store.write() as tx:  # requests still work
             for grant_id, at in used.items():
                 tx.grants.used(grant_id, at)
@@ -193,10 +198,6 @@ class Grants:
             self._known, self._read_at = known, now
         return self._known
 
-    def _has_key(self, grant: Grant) -> bool:
-        is_named = any(key.opens(grant.key_digest) for key in self._keyring.every())
-        return is_named or OF_SETTINGS.fullmatch(grant.key_name) is not None
-
     def _end_reused(self, grant: Grant) -> None:
         logger.warning("a code or token of %r was used twice, so its access has ended", grant.client_name)
         self._end([grant], Author(grant.key_name, grant.client_name))
@@ -215,6 +216,11 @@ class Grants:
             self._timer = threading.Timer(USED_SECONDS, self.flush)
             self._timer.daemon = True
             self._timer.start()
+
+
+def _has_key(grant: Grant, keys: Iterable[NamedKey]) -> bool:
+    """Whether the key that was entered for a grant is valid; only the gateway knows about its own."""
+    return any(key.opens(grant.key_digest) for key in keys) or OF_SETTINGS.fullmatch(grant.key_name) is not None
 
 
 def _family(token: str) -> str:

@@ -351,12 +351,17 @@ def backup_folders(root: Path) -> list[Path]:
     return sorted(path for path in (root.iterdir() if root.is_dir() else ()) if NAME.fullmatch(path.name))
 
 
-@lru_cache(maxsize=1024)
 def source_of(folder: Path) -> str:
     """Return the id of the data folder that a backup is of; empty if that is unknown."""
-    with suppress(StoreError):
-        return OpenBackup(folder).manifest.source
-    return ""
+    try:
+        return _read_source(folder)
+    except StoreError:
+        return ""
+
+
+@lru_cache(maxsize=1024)
+def _read_source(folder: Path) -> str:
+    return OpenBackup(folder).manifest.source
 
 
 def own_backups(root: Path, source: str | None) -> list[Path]:

@@ -234,7 +234,8 @@ class Reembedder:
             ModelError: the model cannot be installed or used.
             NotReembedding: it is in use already.
         """
-        files, where = install(model, self._settings.data_dir, self._show_step), self._settings
+        where = self._settings
+        files = install(model, where.data_dir, self._show_step, where.model_dir)
         opened = open_model(files, where.data_dir, where.device, where.precision, None, lambda *_: None)
         folder = None if VectorSpace.of(opened.spec) == DEFAULT_SPACE else files.onnx.parent
         with self._store.write() as tx:

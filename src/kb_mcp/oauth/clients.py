@@ -5,6 +5,7 @@ each use. Equal registrations get the same id, and a flood of them takes no spac
 """
 
 import json
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -27,6 +28,9 @@ MAX_CALLBACKS: Final = 10
 MAX_ID: Final = 3000
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 FETCH_SECONDS: Final = 5.0
+PART: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
+"""A part of a path that an asterisk stands for."""
+
 UNSAFE: Final = ("javascript", "data", "file", "vbscript", "about", "blob")
 GRANTS: Final = ["authorization_code", "refresh_token"]
 
@@ -88,7 +92,9 @@ class Clients:
         """
         if client_id.startswith(REGISTERED):
             return self._registered(client_id)
-        shipped = self._documents.get(client_id)
+        if "*" in client_id:
+            return None
+        shipped = self._documents.get(client_id) or self._of_pattern(client_id)
         if shipped and (callback is None or shipped.takes(callback)):
             return shipped
         fetched = await self._fetched(client_id)
@@ -118,6 +124,16 @@ class Clients:
         asked.client_id = client_id
         asked.token_endpoint_auth_method, asked.client_secret, asked.client_secret_expires_at = "none", None, None
         asked.grant_types, asked.scope, asked.client_id_issued_at = GRANTS, " ".join(SCOPES), None
+
+    def _of_pattern(self, client_id: str) -> Client | None:
+        """Return the client of a shipped document whose id, like its callback, has a part of the client's own."""
+        for known, client in self._documents.items():
+            before, star, after = known.partition("*")
+            own = client_id.removeprefix(before).removesuffix(after)
+            if star and client_id == f"{before}{own}{after}" and PART.fullmatch(own):
+                callbacks = [callback.replace("*", own) for callback in client.callbacks]
+                return made_client(client_id, client.client_name or "", callbacks)
+        return None
 
     def _registered(self, client_id: str) -> Client | None:
         try:
@@ -205,8 +221,7 @@ def _is_like(known: str, callback: str) -> bool:
     """Whether a callback is a known one; a final asterisk stands for one more part of a path."""
     if not known.endswith("/*"):
         return callback == known
-    rest = callback.removeprefix(known[:-1])
-    return callback.startswith(known[:-1]) and bool(rest) and rest.replace("-", "").replace("_", "").isalnum()
+    return callback.startswith(known[:-1]) and PART.fullmatch(callback.removeprefix(known[:-1])) is not None
 
 
 def _encoded(name: str, callbacks: Sequence[str]) -> str:

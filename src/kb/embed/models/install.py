@@ -41,11 +41,14 @@ PARTS: Final = (MANIFEST, ONNX, DATA, TOKENIZER)
 REPOSITORY: Final = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 
-def install(wanted: str, data_dir: Path, on_step: OnStep = lambda _: None) -> ModelFiles:
+def install(wanted: str, data_dir: Path, on_step: OnStep = lambda _: None, model_dir: Path | None = None) -> ModelFiles:
     """Return a model, after fetching and converting it if necessary.
 
     Args:
         wanted: a name of the catalogue, a model of the hub as `owner/name`, a folder, or a packed file.
+        data_dir: receives the model.
+        on_step: see `OnStep`.
+        model_dir: the folder of a model that need not be fetched, as in an image.
 
     Raises:
         ModelError: nothing is known by this name, or it cannot be fetched, read or converted.
@@ -55,6 +58,8 @@ def install(wanted: str, data_dir: Path, on_step: OnStep = lambda _: None) -> Mo
         return _unpack(path, home)
     if entry is None:
         return _from_folder(path, home, on_step)
+    if model_dir and (files := find_model(model_dir, data_dir)).manifest.model == entry.name:
+        return files
     if entry.is_default:
         return find_model(None, data_dir)
     known = next((files for name, files in installed(home) if name == entry.name), None)
