@@ -16,7 +16,6 @@ from kb.store.rows import NOBODY, Retention
 from kb.store.sqlite.rebuild import rebuild
 from tests.store.test_store import content
 from tests.support.blobs import kept_at
-from tests.support.spaces import space
 
 
 def opened(database, **kept):
