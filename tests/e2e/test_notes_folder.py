@@ -107,7 +107,7 @@ def test_many_missing_files_wait_for_a_decision_in_every_surface(start_server, t
         engine.at_rest(9)
         shutil.rmtree(notes / "n")
         eventually("kb asks again", lambda: engine.folder()["withheld"])
-        assert run([*kb, "notes", "delete"], env=environment).returncode == 0
+        assert run([*kb, "notes", "delete", "--yes"], env=environment).returncode == 0
         eventually(
             "the notes are in the bin", lambda: engine.http.get("/bin").json()["documents"], lambda bin_: len(bin_) == 8
         )

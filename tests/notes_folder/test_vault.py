@@ -13,6 +13,7 @@ import pytest
 from kb.api.job_models import FileRequest
 from kb.documents.job_queue import submit_file
 from kb.notes_folder import attachments, incoming, outgoing
+from kb.store.rows import now_iso
 from tests.notes_folder.test_attachments import PICTURE
 from tests.notes_folder.test_git import Repository
 from tests.support.eventually import eventually
@@ -79,6 +80,19 @@ def test_notes_without_a_path_get_one_in_the_folder_for_new_notes(new_vault):
         "vault/Inbox/Call Ada.md",
         "vault/Inbox/Call Ada 2.md",
     }
+
+
+def test_notes_from_before_the_vault_stay_where_they_are(vault):
+    older = vault.add("An older note.")
+    vault.settle()
+    eventually("a millisecond has passed", lambda: now_iso() > vault.note(older).created_at)
+    vault.parts = replace(vault.parts, new_notes="Inbox", new_since=now_iso())
+    vault.start()
+    vault.add("A new note.")
+    vault.settle()
+    vault.settle()
+    assert sorted(vault.files()) == ["Inbox/A new note.md"]
+    assert vault.note(older).source_path is None
 
 
 def test_a_title_follows_the_name_of_the_file_and_only_another_title_is_written(vault):

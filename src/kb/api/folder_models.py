@@ -43,7 +43,7 @@ class WatchRequest(Request):
     `tags` and `delete` are the options of `kb watch add`. The machine applies them; kb only shows them. With `both`,
     the engine keeps the folder itself, and also writes changes of its notes there. Then `place` is the folder's number
     and time on the disk, which shows that the engine is on the same machine. `exclude` has patterns of files to skip,
-    and notes without a path get one in the folder `new_notes` of it.
+    and later notes without a path get one in the folder `new_notes` of it.
     """
 
     prefix: SourcePath
@@ -109,7 +109,8 @@ class WatchRecord(Reply):
 
     `seen_at` is the last time at which its program was seen, `asked_at` the time of an open request to sync now,
     `synced_at` and `result` belong to the last complete round. `error` is the reason why no round was
-    complete since `failing_since`. `both`, `exclude` and `new_notes` are as in `WatchRequest`.
+    complete since `failing_since`. `both`, `exclude` and `new_notes` are as in `WatchRequest`; the engine has kept the
+    folder since `kept_since`.
     """
 
     id: WatchId
@@ -118,6 +119,7 @@ class WatchRecord(Reply):
     both: bool = False
     exclude: list[str] = []
     new_notes: str | None = None
+    kept_since: Timestamp | None = None
     seen_at: Timestamp | None = None
     is_syncing: bool = False
     asked_at: Timestamp | None = None

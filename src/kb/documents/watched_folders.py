@@ -97,6 +97,7 @@ def begin(tx: Transaction, watch_id: str, request: WatchRequest) -> rows.SyncedF
         if record.id == watch_id and other.prefix != folder.prefix:  # it had another name
             tx.folders.set_watch(other.prefix, None)
     options = request.model_dump(include={"tags", "delete", "both", "exclude", "new_notes"})
+    options["kept_since"] = (before.kept_since or rows.now_iso()) if request.both else None
     return write(tx, replace(folder, is_kept=request.both), before.model_copy(update=options))
 
 

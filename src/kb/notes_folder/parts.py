@@ -46,6 +46,7 @@ class FolderParts:
         exclude: patterns of files that kb skips, besides those of ignore files; None if it reads no ignore files.
         tags: the tags that each new document gets, and that no file says.
         new_notes: the folder in it where notes without a path get one; None if they need none.
+        new_since: the time from which on a note counts as new.
     """
 
     root: Path
@@ -63,6 +64,7 @@ class FolderParts:
     exclude: Sequence[str] | None = None
     tags: tuple[str, ...] = ()
     new_notes: str | None = None
+    new_since: str = ""
     found: dict[str, Place] = field(default_factory=dict)
     """The files of the last look: a folder may exist in two Unicode forms."""
 

@@ -11,7 +11,7 @@ from kb.documents import watched_folders
 from kb.notes_folder.folder import NotesFolder
 from kb.notes_folder.parts import FolderParts
 from kb.notes_folder.paths import free_path, path_of
-from kb.store.rows import Author
+from kb.store.rows import Author, Document
 
 LOOK_SECONDS: Final = 2.0
 """How often kb reads the options of the folder, and requests to look at it now."""
@@ -36,6 +36,7 @@ class Vault(NotesFolder):
         self._asked_at: str | None = None
         self._last: WatchReport | None = None
         self._is_over = False
+        self._placed_to = 0
 
     def step(self, *, is_changed: bool = True) -> None:
         """Do as the notes folder does, unless the folder has been removed or taken over by another machine."""
@@ -59,12 +60,12 @@ class Vault(NotesFolder):
         self._asked_at, self._is_over = record.asked_at, not folder.is_kept
 
     def _place_new_notes(self) -> None:
-        """Give notes without a path one in the folder for new notes, if there is one."""
+        """Give new notes without a path one in the folder for new notes, if there is one. Older notes stay where they are."""
         if self.parts.new_notes is None or not self._holds:
             return
         with self.parts.store.read() as tx:
-            ids = [id_ for id_, _ in tx.note_files("").unwritten()]
-            notes = [note for id_ in ids if (note := tx.documents.get(id_)) and note.source_path is None]
+            ids = [id_ for id_, _ in tx.note_files("").unwritten() if id_ > self._placed_to]
+            notes = [note for id_ in ids if (note := tx.documents.get(id_)) and self._is_new(note)]
         for note in notes:
             with self.parts.audited.write() as tx:
                 wanted = "/".join(filter(None, [self.parts.new_notes.strip("/"), path_of(note)]))
@@ -72,6 +73,10 @@ class Vault(NotesFolder):
                 if tx.documents.get(note.id):
                     tx.history.keep(note.id, AUTHOR)
                     self.parts.move(tx, note.id, path)
+        self._placed_to = max(ids, default=self._placed_to)
+
+    def _is_new(self, note: Document) -> bool:
+        return note.source_path is None and note.created_at >= self.parts.new_since
 
     def _report(self) -> None:
         """Record the state of the folder if it has changed, if somebody asked, and every minute."""

@@ -128,7 +128,7 @@ class Retriever:
         if missing := name_matches.keys() - set(self._index.documents_of(candidates.ids)) if name_matches else ():
             candidates = self._joined(candidates, self._first_of(missing))
         self._contained = self._words_in(candidates.ids)
-        if scale is None and self._contained:
+        if scale is None and self._contained and len(self._contained.weights) > 1:  # one word needs no weighing
             matched = self._contained.best_share * len(self._contained.weights)
             candidates = weighed(candidates, matched, self._likeness)
         trust = 1.0 if name_matches else trust_in_words(self._contained)
