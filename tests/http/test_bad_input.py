@@ -398,10 +398,18 @@ async def test_a_word_that_is_like_no_other_is_named_and_left_as_it_is(api, tag)
 
 
 async def test_a_short_word_is_named_too_and_never_taken_for_another(api, tag):
-    texts, unknown = await answer(api, tag, "zepp oce zeppelin quatermaster", fts_only=True)
+    texts, unknown = await answer(api, tag, "zepp oce zeppelin quatermaster ocean blankets", fts_only=True)
     assert unknown[:2] == [{"word": "zepp", "nearest": []}, {"word": "oce", "nearest": []}]
     assert unknown[2:] == [{"word": "quatermaster", "nearest": ["quartermaster"]}]
     assert set(texts) == set(TEXTS)
+
+
+async def test_words_of_which_most_are_unknown_are_left_as_they_are_and_none_is_said_to_be_searched_for(api, tag):
+    query = "zepp oce zeppelin quatermaster"
+    reply = await api.search(query=query, tags=[tag], fts_only=True)
+    assert reply["unknown"] == [{"word": word, "nearest": []} for word in ("zepp", "oce", "quatermaster")]
+    assert reply["as_typed"] is None
+    assert {result["text"] for result in reply["results"]} == {TEXTS[0], TEXTS[2]}
 
 
 @pytest.mark.parametrize("query", ["zeppelin quartermaster", "zeppelin -quatermaster", "quatermast*", "quater-master"])

@@ -5,9 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from kb.embed.protocol import ModelSpec
 from kb.index.words.compounds import Compounds, parts
 from kb.index.words.edit_distance import plain
 from kb.index.words.joined_words import joined_word, joined_words
@@ -28,9 +30,9 @@ from tests.support.documents import DIMENSIONS, content
 
 
 class NoModel:
-    """A search by words asks no model."""
+    """A search by words asks no model, except for the scale on which passages are alike."""
 
-    current = None
+    current = SimpleNamespace(spec=ModelSpec("none", "", "fp32", DIMENSIONS, window=256))
 
 
 @pytest.fixture

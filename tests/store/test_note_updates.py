@@ -190,7 +190,7 @@ def test_words_are_found_before_the_vectors_come(store, embedder, note, tmp_path
     changed_later(store, embedder, note, Edit(append=LINE))
     with store.read() as tx:
         assert tx.index.select(Filter()).full_text(["whale"], 10).ids.size == 1
-        assert [chunk.text.endswith(LINE) for chunk in tx.documents.without_vectors(note)] == [True]
+        assert [chunk.text.endswith(f"{LINE}\n") for chunk in tx.documents.without_vectors(note)] == [True]
     [job] = jobs(store)
     assert (job.kind, job.status, job.document_id) == ("vectors", "queued", note)
     with working(store, embedder, tmp_path):

@@ -38,6 +38,8 @@ PUT_IN = {
     "key": "chunk_id",
     "embedding": "embedding",
     "admitted_only": "AND document_id IN (SELECT id FROM documents WHERE TRUE)",
+    "start": "1",
+    "most": "1",
 }
 
 

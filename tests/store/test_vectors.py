@@ -659,12 +659,11 @@ def test_a_database_made_anew_with_other_vectors_keeps_no_codes_of_the_old_ones(
     with open_store() as store:
         fill(store, 50)
         coded(store)
-    others = iter(range(10_000, 20_000))
-
-    def embed(chunks):
-        return np.stack([unit(next(others)) for _ in chunks])
-
-    rebuild(tmp_path / "kb.db", space(DIMENSIONS), embed, lambda *_: None, recompute_all=True)
+    with database(tmp_path) as connection:
+        for chunk_id, text in connection.execute("SELECT id, text FROM chunks").fetchall():
+            other = unit(10_000 + int(text.removeprefix("text "))).tobytes()
+            connection.execute("UPDATE chunks_vec SET embedding = ? WHERE chunk_id = ?", (other, chunk_id))
+    assert not rebuild(tmp_path / "kb.db", lambda *_: None)
     with open_store() as store:
         assert found(store, 10_077) == ["text 77"]
         coded(store)

@@ -108,6 +108,10 @@ CALENDAR = (
     'ATTENDEE;CN="A:b":mailto:a@x\nATTACH;ENCODING=BASE64;FILENAME=a.txt:QQ==\nDESCRIPTION:a\\,b\\nc<br>\nEND:VEVENT\nEND:VCALENDAR\n'
 )
 CONTACT = "BEGIN:VCARD\nN;QUOTED-PRINTABLE:M=C3=\n=BC;J\nitem1.TEL;TYPE=home:1\nitem1.X-ABLabel:x\nADR:;;a;b\nPHOTO;ENCODING=b:QQ==\nEND:VCARD\n"
+MAP = (
+    "<?xml version='1.0'?><kml xmlns='http://www.opengis.net/kml/2.2'><Document><name>T</name><Placemark><name>One</name>"
+    "<description>&lt;b&gt;a</description><Point><coordinates>8.1,61.2,0</coordinates></Point></Placemark></Document></kml>"
+)
 SIGNED = (
     b"From: a@x\nMessage-ID: <1@x>\nContent-Type: application/pkcs7-mime; smime-type=signed-data\n"
     b"Content-Transfer-Encoding: base64\n\n" + encodebytes(signed(b"Content-Type: text/plain\n\nwords\n"))
@@ -136,6 +140,7 @@ SAMPLES = {
     "joplin.md": b"T\n\nwords\n\nid: 0123456789abcdef0123456789abcdef\ncreated_time: 2024-01-01\ntype_: 1",
     "winmail.dat": PACKED,
     "notes.enex": EVERNOTE.encode(),
+    "map.kmz": zipped({"doc.kml": MAP}),
     "page.mht": SAVED_PAGE.encode(),
     "dates.ics": CALENDAR.encode(),
     "people.vcf": CONTACT.encode(),

@@ -67,7 +67,8 @@ class Edit:
         if self.old is not None:
             after = replace_once(after, self.old, self.new or "")
         if self.append is not None:
-            after = joined(after, self.append)
+            end = "\n" if after.endswith("\n") and not self.append.endswith("\n") else ""
+            after = joined(after, self.append + end)
         if self.prepend is not None:
             start = front_matter(after).length
             matter, after = after[:start], joined(self.prepend, after[start:])

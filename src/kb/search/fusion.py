@@ -24,8 +24,8 @@ ALPHA = 0.5
 WORDS, LEAST_WORDS, MOST_WORDS = 1e-4, 0.05, 2.0
 """The factor of the words' weight next to the meaning, and its limits.
 
-Chosen on eleven public collections, each left out in turn, and kept from lowering the four of the benchmarks. See
-docs/adr/0003.
+Chosen on eleven public collections, each left out in turn, and kept from lowering the four of the benchmarks
+(docs/adr/0003).
 """
 
 ENOUGH = 50

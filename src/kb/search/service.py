@@ -27,7 +27,7 @@ from kb.search.passages import PASSAGES, FoundPassage, TokenBudget, count, fit, 
 from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
 from kb.search.retrieve import Retriever, SuccessorsOf
-from kb.search.unknown_words import is_mostly_unknown, unknown_words
+from kb.search.unknown_words import unknown_words
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import Filter, VectorSpace
 from kb.telemetry.instruments import Instruments
@@ -141,7 +141,7 @@ class SearchService:
             query = query.with_related(index.related(query.single_words()))
             unknown = unknown_words(tx, query)
             instead = {word.lower(): nearest[0] for word, nearest in unknown.items() if nearest}
-            if instead and not is_mostly_unknown(query, unknown):
+            if instead:
                 query = query.respelled(instead)
             query = query.stemmed(index.languages)
             vector = None if query.text is None else self._vector(embedder, query.text)

@@ -37,13 +37,16 @@ TIME_OR_AMOUNT: Final = re.compile(r"\W*\d+[a-z°%]{0,3}\W*|\d+:\d+.*|(?:.*\W)?(
 
 
 def unknown_words(tx: Transaction, query: Query) -> dict[str, list[str]]:
-    """Return the words that no document contains, each with the nearest known words.
+    """Return the words that no document contains, each with the nearest known words, of which to search for the first.
 
-    For an identifier, a name or a phrase in quotes, these are at most its own parts.
+    For an identifier, a name or a phrase in quotes, these are at most its own parts. If most words are unknown, none
+    has nearest words.
     """
     everywhere = tx.index.select(Filter(limit=query.where.limit))  # all that the caller may read
     exact: dict[str, list[str]] = {word: [] for word in _unknown_exact(tx, everywhere, query)}
     unknown = exact | _misspelled(tx, everywhere, query)
+    if _are_most(unknown, query):
+        return {word: [] for word in unknown}
     typed = (word for word in unknown if word.isalnum() and word not in query.where.holding)
     for word in islice([*typed], MOST_PARTED):
         if parts := _parted(word.lower(), everywhere):
@@ -51,7 +54,7 @@ def unknown_words(tx: Transaction, query: Query) -> dict[str, list[str]]:
     return unknown
 
 
-def is_mostly_unknown(query: Query, unknown: Collection[str]) -> bool:
+def _are_most(unknown: Collection[str], query: Query) -> bool:
     """Whether most of several telling words are unknown: they are of another language, rather than misspelled."""
     telling = [form for word in query.telling for form in word.forms[:1]]
     return len(telling) >= SEVERAL and 2 * sum(form in unknown for form in telling) > len(telling)

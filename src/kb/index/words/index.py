@@ -232,7 +232,7 @@ class LexicalIndex:
 
     def reset(self, snapshot: LexicalSnapshot) -> None:
         """Drop every word, and let `snapshot` replace the newest if it has the same number."""
-        self.terms.since = None
+        self.terms.forget()
         with self._writing, self._lock:
             self._drop(self._words)
             if snapshot.number == self._newest:
@@ -242,7 +242,7 @@ class LexicalIndex:
 
     def replace(self, snapshot: LexicalSnapshot) -> None:
         """Publish a snapshot with the same chunks but other words."""
-        self.terms.since = None
+        self.terms.forget()
         with self._writing, self._lock:
             snapshot = snapshot.at_epoch(self._snapshots[self._newest].epoch + 1)
             self._drop(self._words)
@@ -338,6 +338,12 @@ class TermFilter:
         self._state = np.empty(0, np.int64), set[int]()
         self.since: int | None = None
         """The first snapshot whose tokens are all known; None until the database has been read."""
+        self.is_unreadable = False
+        """Whether the tokens in the database are damaged, so that another attempt to read them would fail too."""
+
+    def forget(self) -> None:
+        """Let the tokens of the database be read again, because they changed."""
+        self.since, self.is_unreadable = None, False
 
     def add(self, tokens: Iterable[str]) -> None:
         """Add the tokens of new chunks."""

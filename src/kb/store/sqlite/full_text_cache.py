@@ -123,9 +123,14 @@ class Words:
             self.give_up(error)
 
     def learn_terms(self, connection: apsw.Connection) -> None:
-        """Read every token that the connection's transaction sees, unless they are in memory."""
-        if index := self._index:
+        """Read every token that the connection's transaction sees, unless they are in memory or damaged."""
+        if not (index := self._index) or index.terms.is_unreadable:
+            return
+        try:
             learn_terms(connection, index)
+        except apsw.CorruptError:
+            index.terms.is_unreadable = True
+            raise
 
     def give_up(self, reason: object) -> None:
         """Keep no words in memory until the next start, because the full text in the database is damaged."""
