@@ -31,8 +31,8 @@ TYPES: Final = (".md", ".png", ".svg")
 COMMENT: Final = re.compile(r"(?ms)^<!--.*?-->\n")
 FOREIGN: Final = re.compile("https?://|mailto:")
 TAKEN: Final = {
-    "all-tag", "care", "drop", "facets", "groups", "keys", "keys-title", "known-tags", "main", "many", "options",
-    "palette", "preview", "q", "results", "searches", "sent", "status",
+    "all-tag", "care", "drop", "facets", "groups", "keys", "keys-title", "known-tags", "main", "many", "opened",
+    "options", "palette", "preview", "q", "results", "searches", "sent", "status",
 }  # fmt: skip
 """Ids that the layout and its scripts use."""
 

@@ -21,7 +21,7 @@ from kb_web.documents import number_in, split_tags
 from kb_web.forms import BYTES_OF_CHARACTER
 from kb_web.history import shortened, version_row
 from kb_web.markdown_html import rendered
-from kb_web.pages import redirect, render
+from kb_web.pages import is_script, redirect, render
 from kb_web.sessions import Notice, Visit
 from kb_web.surroundings import surroundings_of_text
 
@@ -69,10 +69,6 @@ def saved(request: Request, visit: Visit, place: str, draft: object) -> Response
     """Lead to what was saved; a script only learns the place."""
     place = f"{place}?saved={draft}"
     return JSONResponse({"place": place}) if is_script(request) else redirect(visit, place)
-
-
-def is_script(request: Request) -> bool:
-    return "text/html" not in request.headers.get("accept", "")
 
 
 def _known_notice(answer: Row) -> Notice | None:

@@ -118,6 +118,11 @@ def redirect(visit: Visit, place: str) -> Response:
     return RedirectResponse(visit.root + place, HTTPStatus.SEE_OTHER, PAGE_HEADERS)
 
 
+def is_script(request: Request) -> bool:
+    """Whether a script of a page asks, which wants JSON; anything else that accepts it too gets a page."""
+    return request.headers.get("accept") == "application/json"
+
+
 async def on_error(request: Request, error: Exception) -> Response:
     """Handle an exception: return a page for browsers, a problem response for programs."""
     if "text/html" not in request.headers.get("accept", ""):

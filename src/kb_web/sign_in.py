@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from kb.api.errors import TooManyGuesses, Unauthorized
 from kb.asgi.hosts import outer_address, outer_path
-from kb_web.pages import LONGEST_KEPT, STATIC, WITHIN, count, redirect, render
+from kb_web.pages import LONGEST_KEPT, STATIC, WITHIN, count, is_script, redirect, render
 from kb_web.sessions import Notice, Visit
 
 KEPT: Final = "kept:"
@@ -19,7 +19,7 @@ KEPT: Final = "kept:"
 
 async def sign_in(request: Request, visit: Visit) -> Response:
     if request.method != "POST":
-        if "text/html" not in request.headers.get("accept", ""):  # an open page, whose session has ended
+        if is_script(request):  # an open page, whose session has ended
             return JSONResponse({"token": visit.token, "is_signed_in": visit.session is not None})
         return render(request, "sign_in.html", place="", kept=(), wrong=None)
     form = await visit.open_form(request, field=LONGEST_KEPT)

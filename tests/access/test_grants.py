@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 
 import apsw
@@ -121,7 +121,8 @@ def test_the_last_use_is_written_and_the_audit_log_names_the_key(store, keyring,
     grants.flush()
     with store.read() as tx:
         [grant] = tx.grants.all()
-        assert grant.used_at
+        for moment in (grant.created_at, grant.used_at, grant.until):
+            assert datetime.fromisoformat(moment).tzinfo
         assert [(line.action, line.key) for line in tx.audit.page(limit=5, before=None, document_id=None, by=None)] == [
             ("grant-make", "laptop")
         ]

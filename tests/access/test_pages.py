@@ -44,18 +44,19 @@ def test_every_page_is_shut_to_strangers(guarded, admin, tmp_path):
 
 
 @pytest.fixture
-def stack():
+def signed_in():
+    """A function that returns a browser that has signed in with a key, and the token of its forms."""
     with ExitStack() as stack:
-        yield stack
 
+        def sign_in(url, key):
+            browser = stack.enter_context(httpx2.Client(base_url=url, follow_redirects=False))
+            for _ in range(2):  # the first visit gives the cookie that the form's token belongs to
+                token = token_of(browser.get("/sign-in"))
+            form = {"key": key.token, "token": token}
+            assert browser.post("/sign-in", data=form).status_code in (302, 303)
+            return browser, token_of(browser.get("/documents"))
 
-def signed_in(url, key):
-    """A browser that has signed in with a key, and the token of its forms."""
-    browser = httpx2.Client(base_url=url, follow_redirects=False)
-    for _ in range(2):  # the first visit gives the cookie that the form's token belongs to
-        token = token_of(browser.get("/sign-in"))
-    assert browser.post("/sign-in", data={"key": key.token, "token": token}).status_code in (302, 303)
-    return browser, token_of(browser.get("/documents"))
+        yield sign_in
 
 
 def token_of(page):
@@ -63,14 +64,13 @@ def token_of(page):
 
 
 def test_no_form_changes_anything_for_a_key_that_only_reads_or_is_limited_to_a_tag(
-    guarded, admin, reader, tagged, tmp_path, stack
+    guarded, admin, reader, tagged, tmp_path, signed_in
 ):
     secret = admin.note("# Zanzibar\n\nthe zanzibar vault", tags=["zanzibar"])
     environment = {"KB_DATA_DIR": str(tmp_path), "KB_API_KEY": KEY}
     routes = create_pages(AppContext(environment, create_app(AppContext(environment)))).routes
     for key in (reader, tagged):
         browser, token = signed_in(guarded.url, key)
-        stack.callback(browser.close)
         for route in routes:
             if "{id:id}" not in route.path or "jobs" in route.path or "changes" in route.path:  # ids of something else
                 continue
@@ -107,14 +107,13 @@ def quay(admin):
         admin.ok("DELETE", f"documents/{each}")
 
 
-def test_a_reader_sees_no_form_and_no_link_that_only_other_keys_may_use(guarded, quay, reader, writer, stack):
+def test_a_reader_sees_no_form_and_no_link_that_only_other_keys_may_use(guarded, quay, reader, writer, signed_in):
     note, twin, gone, operation = quay
     places = [*PLACES, note, f"{note}/history", f"{note}/history/1", f"{note}?show=chunks", gone]
     places += [f"{note}/compare/{twin.removeprefix('d/')}"]
     seen = {}
     for key in (reader, writer):
         browser, _ = signed_in(guarded.url, key)
-        stack.callback(browser.close)
         forms, links = seen.setdefault(key.token, (set(), set()))
         for place in places:
             page = browser.get(f"/{place}")
@@ -131,20 +130,18 @@ def test_a_reader_sees_no_form_and_no_link_that_only_other_keys_may_use(guarded,
     assert {"add", "new", f"{note}/edit", "tags?edit=quay", operation} <= links
 
 
-def test_a_reader_is_refused_before_the_form_is_filled_in(guarded, quay, reader, stack):
+def test_a_reader_is_refused_before_the_form_is_filled_in(guarded, quay, reader, signed_in):
     browser, _ = signed_in(guarded.url, reader)
-    stack.callback(browser.close)
     for place in ("add", "new", f"{quay[0]}/edit"):
         page = browser.get(f"/{place}", headers={"Accept": "text/html"})
         assert page.status_code == 403
         assert "This key may only read. To change documents, sign in with another key." in page.text
 
 
-def test_a_reader_who_deletes_nothing_is_told_of_no_links(guarded, admin, reader, stack):
+def test_a_reader_who_deletes_nothing_is_told_of_no_links(guarded, admin, reader, signed_in):
     note = admin.note("# Windlass\n\nthe windlass")
     linking = admin.note("# Of the windlass\n\n[[Windlass]]")
     browser, token = signed_in(guarded.url, reader)
-    stack.callback(browser.close)
     assert browser.post("/many", data={"token": token, "act": "delete", "id": str(note)}).status_code == 303
     told = re.search(r'class="toast notice".*?</span>', browser.get("/documents").text)[0]
     assert "Deleted 0 documents." in told

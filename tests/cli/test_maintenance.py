@@ -83,7 +83,9 @@ async def test_the_doctor_finishes_a_restore_that_was_killed_and_repairs_what_th
 def test_where_there_is_no_database_doctor_says_so_and_makes_none(outside, here, tmp_path):
     ended = outside("doctor", env=here)
     assert (ended.returncode, ended.stdout) == (8, "")
-    assert "cannot open" in ended.stderr
+    assert ended.stderr == (
+        f"kb: The database {tmp_path / 'data' / 'kb.db'} is missing. If it was lost, restore a backup with 'kb backup restore'.\n"
+    )
     assert not (tmp_path / "data").exists()
 
 

@@ -73,6 +73,11 @@ keys       POST    /key/identify
 keys       POST    /keys/{name}/rotate
 keys       DELETE  /keys/{name}
 keys       GET     /audit
+keys       GET     /grants
+keys       POST    /grants
+keys       POST    /grants/find
+keys       POST    /grants/exchange
+keys       DELETE  /grants/{grant_id}
 settings   GET     /settings
 settings   PATCH   /settings
 """

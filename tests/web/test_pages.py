@@ -828,9 +828,9 @@ def test_a_list_is_in_the_order_of_the_column_that_was_clicked(read, site):
     assert reader.page.xpath("//a[@class='title']/text()") == newest[::-1]
     reader.open(f"{site.url}/documents")
     reader.click("Dated")
-    titles = reader.page.xpath("//a[@class='title']/text()")
+    links = reader.page.xpath("//a[@class='title']/@href")
     listed = site.engine.get("documents", params={"sort": "date", "limit": 50}).json()["documents"]
-    assert titles == [each["title"] for each in listed]
+    assert [int(re.search(r"d/(\d+)", link)[1]) for link in links] == [each["id"] for each in listed]
 
 
 @pytest.mark.web

@@ -95,6 +95,7 @@ def test_an_open_page_learns_the_token_of_a_new_session(server, read):
     assert (
         reader.http.get(f"{server.url}/sign-in", headers={"Accept": "application/json"}).json()["is_signed_in"] is False
     )
+    assert "<form" in reader.http.get(f"{server.url}/sign-in", headers={"Accept": "*/*"}).text  # a plain program
     reader.submit("/sign-in$", key=KEY)
     told = reader.http.get(f"{server.url}/sign-in", headers={"Accept": "application/json"}).json()
     assert told == {"token": reader.page.xpath("//body/@data-token")[0], "is_signed_in": True}

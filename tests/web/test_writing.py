@@ -303,9 +303,9 @@ def test_a_dropped_picture_gets_a_line_of_its_own_and_is_made_only_once(browser,
 
 def test_files_of_the_same_name_replace_each_other_only_if_they_are_the_same(site):
     def attach(content):
-        page = httpx2.Client(base_url=site.url)
-        token = page.get("/new", headers={"Accept": "text/html"}).text.split('data-token="')[1][:64]
-        answer = page.post("/attach", headers={"X-KB-Token": token}, files={"file": ("plan.txt", content)})
+        with httpx2.Client(base_url=site.url) as page:
+            token = page.get("/new", headers={"Accept": "text/html"}).text.split('data-token="')[1][:64]
+            answer = page.post("/attach", headers={"X-KB-Token": token}, files={"file": ("plan.txt", content)})
         return answer.raise_for_status().json()["text"]
 
     first, second, third = attach(b"One plan."), attach(b"Another plan."), attach(b"One plan.")
