@@ -75,8 +75,8 @@ keys       DELETE  /keys/{name}
 keys       GET     /audit
 keys       GET     /grants
 keys       POST    /grants
-keys       POST    /grants/find
-keys       POST    /grants/exchange
+keys       POST    /grant/find
+keys       POST    /grant/exchange
 keys       DELETE  /grants/{grant_id}
 settings   GET     /settings
 settings   PATCH   /settings

@@ -415,7 +415,7 @@ def test_a_token_of_a_revoked_or_expired_key_is_refused_at_once(program, make_ke
 
 
 def test_only_keys_with_all_rights_see_or_end_access(served, make_key, tokens):
-    for path, method in (("grants", "GET"), ("grants/0123456789abcdef", "DELETE"), ("grants/find", "POST")):
+    for path, method in (("grants", "GET"), ("grants/0123456789abcdef", "DELETE"), ("grant/find", "POST")):
         assert Api(served.url, make_key()[1])(method, path).status_code == 403
         assert Api(served.url, None)(method, path).status_code == 401
 

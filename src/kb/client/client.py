@@ -428,13 +428,13 @@ class EngineClient:
         return await self._call("POST", "grants", json=grant, repeatable=False)
 
     async def find_grant(self, kind: str, token: str) -> JSON:
-        """POST /grants/find: the grant of a code or a refresh token."""
-        return await self._call("POST", "grants/find", json={"kind": kind, "token": token}, repeatable=False)
+        """POST /grant/find: the grant of a code or a refresh token."""
+        return await self._call("POST", "grant/find", json={"kind": kind, "token": token}, repeatable=False)
 
     async def exchange_token(self, kind: str, token: str, scopes: Sequence[str] | None = None) -> JSON:
-        """POST /grants/exchange: new tokens for a code or a refresh token."""
+        """POST /grant/exchange: new tokens for a code or a refresh token."""
         body = {"kind": kind, "token": token} | _given(scopes=scopes)
-        return await self._call("POST", "grants/exchange", json=body, repeatable=False)
+        return await self._call("POST", "grant/exchange", json=body, repeatable=False)
 
     async def end_grant(self, grant_id: str) -> JSON:
         return await self._call("DELETE", f"grants/{quote(grant_id, safe='')}", repeatable=False)

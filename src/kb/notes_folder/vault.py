@@ -60,7 +60,7 @@ class Vault(NotesFolder):
         self._asked_at, self._is_over = record.asked_at, not folder.is_kept
 
     def _place_new_notes(self) -> None:
-        """Give new notes without a path one in the folder for new notes, if there is one. Older notes stay where they are."""
+        """Give new notes without a path one in the folder for new notes. Older notes stay where they are."""
         if self.parts.new_notes is None or not self._holds:
             return
         with self.parts.store.read() as tx:

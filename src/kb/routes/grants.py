@@ -37,7 +37,7 @@ def make_grant(grant_request: GrantRequest, services: ServicesDep, author: Autho
     return NewGrant(code=services.grants.make(grant_request, author))
 
 
-@router.post("/grants/find", summary="Find a grant", dependencies=[ADMIN], responses=problems(400, 404, 413, 507))
+@router.post("/grant/find", summary="Find a grant", dependencies=[ADMIN], responses=problems(400, 404, 413, 507))
 def find_grant(grant_token: GrantToken, services: ServicesDep) -> FoundGrant:
     """Return the grant of a code or refresh token. A token that was used before ends its grant."""
     grant = services.grants.find(grant_token)
@@ -47,7 +47,7 @@ def find_grant(grant_token: GrantToken, services: ServicesDep) -> FoundGrant:
 
 
 @router.post(
-    "/grants/exchange", summary="Exchange a code or token", dependencies=[ADMIN], responses=problems(400, 404, 413, 507)
+    "/grant/exchange", summary="Exchange a code or token", dependencies=[ADMIN], responses=problems(400, 404, 413, 507)
 )
 def exchange_token(exchange: Exchange, services: ServicesDep) -> Tokens:
     """Return new tokens for a code or a refresh token, which is used up. A token that was used twice ends its grant."""
