@@ -175,7 +175,7 @@ map_version = mapper(
 )
 map_binned = mapper(Binned, document=map_document, author=Mapper(("deleted_by", "deleted_with", "deleted_why"), Author))
 map_key = mapper(NamedKey, right="may")
-map_grant = mapper(Grant)
+map_grant = Mapper(tuple(field.name for field in fields(Grant)), Grant)  # its times are stored as answers have them
 
 
 def field_values(row: DataclassInstance) -> dict[str, Any]:
