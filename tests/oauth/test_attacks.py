@@ -10,11 +10,13 @@ from base64 import urlsafe_b64encode
 from urllib.parse import urlencode
 
 import pytest
+from fastmcp.server.auth.cimd import CIMDFetcher, CIMDFetchError
 
 from kb.api.errors import SettingError
 from kb_mcp.oauth.clients import Clients
 from kb_mcp.settings import GatewaySettings
 from tests.access.conftest import Api
+from tests.conftest import MCP_KEY
 from tests.oauth.conftest import CALLBACK, CLAUDE, CLAUDES_CALLBACK, Program, answered
 
 FORGED_CALLBACKS = {
@@ -72,6 +74,32 @@ def test_a_connector_of_chatgpt_gets_no_answer_for_another(served):
             assert chatgpt.authorize(client_id=client_id, redirect_uri=CLAUDES_CALLBACK).status_code == 400
 
 
+CHANGED_CALLBACKS = {
+    "a line feed": "http://localhost:51\n/callback",
+    "a tab": "http://localhost:5\t1/callback",
+    "a space before": " http://localhost:51/callback",
+    "a control character before": "\x01http://localhost:51/callback",
+    "a line feed after": "http://localhost:51/callback\n",
+    "an empty fragment": "http://localhost:51/callback#",
+    "an empty query": "http://localhost:51/callback?",
+    "capitals": "HTTP://localhost:51/callback",
+    "no number": "http://localhost:/callback",
+    "port zero": "http://localhost:0/callback",
+    "a foreign digit": "http://localhost:\u0663/callback",
+    "a second port": "http://localhost:51:52/callback",
+    "half an address": "http://[::1/callback",
+    "a letter that means several": "http://\u2100/callback",
+}
+
+
+@pytest.mark.parametrize("callback", CHANGED_CALLBACKS.values(), ids=CHANGED_CALLBACKS.keys())
+def test_where_any_port_is_allowed_all_else_is_byte_for_byte(served, callback):
+    with Program(served.url, "https://claude.ai/oauth/claude-code-client-metadata", callback) as claude_code:
+        page = claude_code.authorize()
+        assert page.status_code == 400
+        assert "location" not in page.headers
+
+
 FORGED_CLIENTS = {
     "unknown": "3f1c2a90-0000-4000-8000-000000000000",
     "an unknown host": "https://evil.example/oauth/client.json",
@@ -93,6 +121,13 @@ def test_a_forged_client_gets_no_answer(program, client_id):
     page = program.authorize(client_id=client_id)
     assert page.status_code == 400
     assert "location" not in page.headers
+
+
+@pytest.mark.parametrize("text", ["[" * 2000, '["\\ud800","http://127.0.0.1:33418/callback"]', '{"a":1}', "[1]", "nul"])
+def test_an_id_that_is_not_even_a_list_of_texts_is_unknown(program, text):
+    client_id = f"kb-{urlsafe_b64encode(text.encode()).decode().rstrip('=')}"
+    assert program.authorize(client_id=client_id).status_code == 400
+    assert program.refresh("a.b", client_id=client_id).status_code == 401
 
 
 @pytest.mark.parametrize("callbacks", [["https://evil.example/callback"], [], [CALLBACK, "https://evil.example/"], 5])
@@ -209,6 +244,18 @@ def test_keys_cannot_be_guessed_on_the_page(program, make_key):
     assert "not valid here" in said[0]
     assert program.call("a-short-guess").status_code == 429  # the endpoint counts them, too
     assert program.consent(make_key()[1]).status_code == 303  # a key of kb cannot be guessed
+
+
+@pytest.mark.parametrize("place", ["header", "page"])
+def test_spaces_do_not_make_a_key_too_long_to_guess(program, place):
+    padded = " " * 40 + MCP_KEY[:31]
+    assert len(MCP_KEY) < 32, "this test is about keys that can be guessed"
+    for number in range(22):
+        program.call(f"padded-{number}")
+    if place == "page":
+        assert "too many wrong keys" in program.consent(padded).text
+    else:
+        assert program.call(padded).status_code == 429
 
 
 def test_a_token_is_no_key_on_the_page(program, tokens):
@@ -397,6 +444,26 @@ async def test_a_document_is_never_fetched_from_inside(monkeypatch, address):
     monkeypatch.setattr(socket, "getaddrinfo", answer)
     assert await Clients().get("https://claude.ai/oauth/another-document") is None
     assert asked == ["claude.ai"]
+
+
+async def test_a_flood_of_unknown_documents_makes_few_requests_and_nobody_waits_long(monkeypatch):
+    asked = []
+
+    async def fetch(_, client_id):
+        asked.append(client_id)
+        await asyncio.sleep(1)  # as a search for the host's address, which cannot be stopped
+        raise CIMDFetchError
+
+    monkeypatch.setattr(CIMDFetcher, "fetch", fetch)
+    monkeypatch.setattr("kb_mcp.oauth.clients.FETCH_SECONDS", 0.1)
+    clients = Clients()
+    for _ in range(3):
+        found = asyncio.gather(*(clients.get(f"https://claude.ai/oauth/{number}") for number in range(20)))
+        assert set(await asyncio.wait_for(found, 0.8)) == {None}
+    assert len(asked) == 2
+    await asyncio.sleep(1)
+    await clients.get("https://claude.ai/oauth/later")
+    assert len(asked) == 3
 
 
 async def test_documents_are_fetched_only_from_known_hosts(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from contextlib import asynccontextmanager
+from datetime import datetime
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
@@ -112,7 +113,11 @@ async def test_tokens_survive_a_restart_of_the_engine_and_end_with_the_agents_ke
         Program(server.url) as program,
     ):
         tokens = program.sign_in(MCP_KEY)
+        assert program.is_let_in(tokens["access_token"])
     with start_server(tmp_path, port=port, KB_MCP_API_KEY=f"new,{MCP_KEY}", **settings), Program(server.url) as again:
+        [grant] = Api(server.url, KEY).ok("GET", "grants")["grants"]
+        made, used, until = (datetime.fromisoformat(grant[name]) for name in ("created_at", "used_at", "until"))
+        assert made <= used < until
         assert again.is_let_in(tokens["access_token"])
     with start_server(tmp_path, port=port, KB_MCP_API_KEY="another-key", **settings), Program(server.url) as later:
         assert not later.is_let_in(tokens["access_token"])

@@ -102,6 +102,44 @@ def test_a_program_that_revokes_one_token_loses_both(program, tokens, kind):
     assert program.http.post("/revoke", data=form).status_code == 200
 
 
+@pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
+def test_a_program_revokes_a_token_without_a_secret_as_it_has_none(program, tokens, kind):
+    assert program.http.post("/revoke", data={"token": tokens[kind], "client_id": program.client_id}).status_code == 200
+    assert not program.is_let_in(tokens["access_token"])
+    assert program.refresh(tokens["refresh_token"]).status_code == 400
+
+
+def test_a_program_cannot_revoke_the_token_of_another(program, tokens):
+    other = program.register(client_name="Another").json()["client_id"]
+    assert program.http.post("/revoke", data={"token": tokens["access_token"], "client_id": other}).status_code == 200
+    assert program.is_let_in(tokens["access_token"])
+    twice = f"client_id={other}&client_id={program.client_id}&token={tokens['access_token']}"
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert program.http.post("/revoke", content=twice, headers=headers).status_code == 400
+
+
+def test_a_key_without_calls_left_this_minute_is_told_so_at_all_addresses(program, make_key):
+    tokens = program.sign_in(make_key(per_minute=3)[1])
+    while program.is_let_in(tokens["access_token"]):
+        pass
+    form = {"token": tokens["access_token"], "client_id": program.client_id}
+    assert program.http.post("/revoke", data=form).status_code == 429
+
+
+@pytest.mark.parametrize("path", ["/authorize", "/token", "/register", "/revoke"])
+def test_a_wrong_method_is_named(program, path):
+    refused = program.http.put(path)
+    assert (refused.status_code, refused.headers["content-type"]) == (405, "application/problem+json")
+
+
+@pytest.mark.parametrize(("scope", "writes"), [("read", False), ("write", True)])
+def test_the_page_says_what_the_program_gets_rather_than_what_it_asks_for(program, scope, writes):
+    page = program.authorize(scope=scope).text
+    assert "search and read your documents" in page
+    assert ("add, change and delete documents" in page) is writes
+    assert "stay connected until you disconnect it" in page
+
+
 def test_access_ends_with_its_key_and_can_be_ended_by_itself(program, make_key, admin):
     (first, key), (_, other) = make_key(), make_key()
     under_first, under_other = program.sign_in(key), program.sign_in(other)

@@ -56,10 +56,11 @@ class Guesses:
             TooManyGuesses: the address has sent too many wrong keys.
             Unauthorized: the key is wrong.
         """
+        token = token.strip()  # spaces make no key long
         wait = self.wait(address)
         if wait and len(token) < UNGUESSABLE:
             raise TooManyGuesses.after(wait)
-        if caller := await identify(token.strip()):
+        if caller := await identify(token):
             return caller
         if wait:
             raise TooManyGuesses.after(wait)

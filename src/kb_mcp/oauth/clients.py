@@ -4,6 +4,7 @@ A registration is not stored: the id of a registered client contains its name an
 each use. Equal registrations get the same id, and a flood of them takes no space.
 """
 
+import asyncio
 import json
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -28,9 +29,13 @@ MAX_CALLBACKS: Final = 10
 MAX_ID: Final = 3000
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 FETCH_SECONDS: Final = 5.0
+MOST_FETCHES: Final = 2
+"""At once: anyone can make kb fetch documents of the known hosts, but not many."""
+
 PART: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 """A part of a path that an asterisk stands for."""
 
+PORT: Final = re.compile("[1-9][0-9]{0,4}")
 UNSAFE: Final = ("javascript", "data", "file", "vbscript", "about", "blob")
 GRANTS: Final = ["authorization_code", "refresh_token"]
 
@@ -84,6 +89,8 @@ class Clients:
         self._hosts = {*shipped["hosts"], *own_hosts}
         self._documents = {document["client_id"]: made_client(**document) for document in shipped["documents"]}
         self._fetcher = CIMDFetcher(timeout=FETCH_SECONDS)
+        self._turns = asyncio.Semaphore(MOST_FETCHES)
+        self._fetches: set[asyncio.Task[CIMDDocument]] = set()
 
     async def get(self, client_id: str, callback: str | None = None) -> Client | None:
         """Return a client; None if it is unknown.
@@ -139,27 +146,42 @@ class Clients:
         try:
             name, *callbacks = _decoded(client_id)
             client = made_client(client_id, name, callbacks)
-        except (ValueError, TypeError):  # ValidationError is a ValueError
+            is_ours = client_id == _encoded(name, callbacks) and callbacks and all(map(self._allows, callbacks))
+        except (ValueError, TypeError, RecursionError):  # ValidationError is a ValueError
             return None
-        is_ours = client_id == _encoded(name, callbacks) and callbacks and all(map(self._allows, callbacks))
         return client if is_ours else None
 
     def _allows(self, callback: str) -> bool:
         """Whether a registered client may have a callback: on the same machine, or a known one."""
         try:
             parts = urlsplit(callback)
-            is_plain = parts.username is None and not parts.fragment and "\\" not in callback and callback.isascii()
+            is_plain = parts.username is None and not parts.fragment and "\\" not in callback and _is_visible(callback)
             is_local = parts.scheme == "http" and parts.hostname in LOOPBACK and (parts.port is None or parts.port > 0)
         except ValueError:
             return False
         return is_plain and (is_local or any(_is_like(known, callback) for known in self._callbacks))
 
+    async def _in_turn(self, client_id: str) -> CIMDDocument:
+        """Fetch a document. Its turn ends with the fetch: the search for an address goes on if nobody waits."""
+        await self._turns.acquire()
+        fetch = asyncio.create_task(self._fetcher.fetch(client_id))
+        fetch.add_done_callback(self._end_turn)
+        self._fetches.add(fetch)
+        return await asyncio.shield(fetch)
+
+    def _end_turn(self, fetch: asyncio.Task[CIMDDocument]) -> None:
+        self._turns.release()
+        self._fetches.discard(fetch)
+        if not fetch.cancelled():
+            fetch.exception()  # otherwise asyncio complains if nobody waits
+
     async def _fetched(self, client_id: str) -> Client | None:
         if not _is_document(client_id) or urlsplit(client_id).hostname not in self._hosts:
             return None
         try:
-            document: CIMDDocument = await self._fetcher.fetch(client_id)
-        except (CIMDFetchError, CIMDValidationError):
+            async with asyncio.timeout(FETCH_SECONDS):
+                document = await self._in_turn(client_id)
+        except (CIMDFetchError, CIMDValidationError, TimeoutError):
             return None
         callbacks = [callback for callback in document.redirect_uris if "*" not in callback and _is_safe(callback)]
         if str(document.client_id) != client_id or not callbacks:
@@ -174,10 +196,13 @@ def admits(known: str, callback: str) -> bool:
     """
     if callback == known:
         return True
-    mine, given = urlsplit(known), urlsplit(callback)
-    if mine.scheme != "http" or mine.hostname not in LOOPBACK or mine.netloc != given.netloc.rpartition(":")[0]:
+    parts = urlsplit(known)
+    if parts.scheme != "http" or parts.hostname not in LOOPBACK or parts.port is not None:
         return False
-    return given.netloc.rpartition(":")[2].isdecimal() and given._replace(netloc=mine.netloc).geturl() == known
+    before = f"http://{parts.netloc}"
+    rest = known.removeprefix(before)
+    port = callback.removeprefix(f"{before}:").removesuffix(rest)  # `urlsplit` of a callback would drop characters
+    return PORT.fullmatch(port) is not None and callback == f"{before}:{port}{rest}"
 
 
 def made_client(client_id: str, client_name: str, redirect_uris: Iterable[str]) -> Client:
@@ -208,13 +233,20 @@ def _is_document(client_id: str) -> bool:
     except ValueError:
         return False
     has_dots = any(part in (".", "..") for part in parts.path.split("/")) or "%" in parts.path
-    return parts.scheme == "https" and is_plain and parts.path not in ("", "/") and not has_dots
+    is_plain = is_plain and _is_visible(client_id) and not has_dots
+    return parts.scheme == "https" and is_plain and parts.path not in ("", "/")
 
 
 def _is_safe(callback: str) -> bool:
     parts = urlsplit(callback)
     is_elsewhere = parts.scheme == "http" and parts.hostname not in LOOPBACK
-    return bool(parts.scheme) and parts.scheme not in UNSAFE and not is_elsewhere and parts.username is None
+    is_plain = parts.username is None and _is_visible(callback)
+    return bool(parts.scheme) and parts.scheme not in UNSAFE and not is_elsewhere and is_plain
+
+
+def _is_visible(address: str) -> bool:
+    """Whether an address has only characters that no parser drops or changes."""
+    return re.fullmatch("[!-~]+", address) is not None
 
 
 def _is_like(known: str, callback: str) -> bool:
@@ -241,4 +273,5 @@ def _decoded(client_id: str) -> list[str]:
     values = json.loads(urlsafe_b64decode(coded + "=" * (-len(coded) % 4)))
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError("it is not a list of texts")
+    "".join(values).encode()  # fails for half a surrogate pair, which no page can show
     return values

@@ -19,7 +19,7 @@ from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 from starlette.datastructures import FormData, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -27,7 +27,7 @@ from kb.api.errors import KbError, TooManyGuesses, Unauthorized
 from kb.api.rights import SCOPES
 from kb.asgi.bearer import Guesses, client_network
 from kb.asgi.body_limits import BodyLimitMiddleware
-from kb.asgi.error_replies import on_http_exception
+from kb.asgi.error_replies import on_http_exception, problem
 from kb.asgi.key_check import Identify
 from kb_mcp.auth import TokenCaller
 from kb_mcp.oauth.clients import Client
@@ -90,8 +90,17 @@ class OAuthRoutes:
         if path not in PATHS and WELL_KNOWN not in path:
             return await self._app(scope, receive, send)
         if self._router and self._is_on():
-            return await self._router(scope, receive, send)
+            return await self._answer(self._router, scope, receive, send)
         return await (await _unknown(Request(scope)))(scope, receive, send)
+
+    async def _answer(self, router: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer errors that the SDK's handlers and the router leave to others, such as an engine that is away."""
+        try:
+            await router(scope, receive, send)
+        except HTTPException as error:
+            await (await on_http_exception(Request(scope), error))(scope, receive, send)
+        except KbError as error:
+            await problem(error)(scope, receive, send)
 
 
 def oauth_router(addresses: Addresses, provider: Provider, guesses: Guesses, identify: Identify) -> ASGIApp:
@@ -115,7 +124,7 @@ def oauth_router(addresses: Addresses, provider: Provider, guesses: Guesses, ide
         Route("/authorize", pages.handle, methods=["GET", "POST"]),
         _open("/token", Tokens(provider, authenticator).handle, "POST"),
         _open("/register", RegistrationHandler(provider, registration).handle, "POST"),
-        _open("/revoke", RevocationHandler(provider, authenticator).handle, "POST"),
+        _open("/revoke", Revocation(provider, authenticator).handle, "POST"),
     ]
     router = Router(routes, redirect_slashes=False, default=_not_found)
     return BodyLimitMiddleware(router, most=lambda *_: MAX_BODY)
@@ -204,7 +213,7 @@ class AuthorizationPages(AuthorizationHandler):
         return answer
 
     def _page(self, request: Request, client: Client, asked: dict[str, str], wrong: str = "") -> Response:
-        scopes = client.validate_scope(asked.get("scope")) or ASKED
+        scopes = shown_scopes(client.validate_scope(asked.get("scope")) or ASKED)
         return consent_page(request, client, asked, scopes, is_secure=self._url.startswith("https:"), wrong=wrong)
 
     def _back(self, asked: dict[str, str], error: str, description: str) -> Response:
@@ -228,11 +237,27 @@ class Tokens(TokenHandler):
             return await super().handle(request)  # type: ignore[no-any-return]
 
 
+class Revocation(RevocationHandler):
+    """Ends access. The SDK demands a field `client_secret`, which programs without a secret don't send."""
+
+    async def handle(self, request: Request) -> Response:
+        form = await request.form()
+        if any(len(form.getlist(field)) > 1 for field in form):
+            return JSONResponse({"error": "invalid_request"}, HTTPStatus.BAD_REQUEST, {"Cache-Control": "no-store"})
+        request._form = FormData([*form.multi_items(), ("client_secret", "")])  # the last one counts
+        return await super().handle(request)
+
+
 def wrong_challenge(asked: dict[str, str]) -> str | None:
     """Return what is wrong with the proof key (PKCE) of a request; the SDK takes a missing method for S256."""
     if asked.get("code_challenge_method") != "S256":
         return "code_challenge_method must be S256"
     return None if CHALLENGE.fullmatch(asked.get("code_challenge", "")) else "code_challenge must have 43 characters"
+
+
+def shown_scopes(asked: list[str]) -> list[str]:
+    """Return what a program gets that asks for some scopes: it always reads, and always gets a refresh token."""
+    return [scope for scope in ASKED if scope != "write" or scope in asked]
 
 
 def _resource_routes(addresses: Addresses, prefix: str) -> list[Route]:
