@@ -137,6 +137,7 @@ def test_what_was_taken_is_still_known_when_its_disk_was_away_for_a_while(folder
     assert new_inbox.sent() == ["a.txt"]
 
 
+@pytest.mark.sqlite  # another engine must wait until the hold of a killed one has expired
 def test_an_engine_killed_at_each_write_sends_each_file_once(folder, new_inbox, monkeypatch):
     for number in range(1, 20):
         (folder / f"{number}.txt").write_text(f"text {number}")
