@@ -147,3 +147,18 @@ def test_the_first_key_turns_the_sign_in_on(start_server, tmp_path):
         assert program.register().status_code == 404
         key = Api(server.url, None).ok("POST", "first-key")["key"]
         assert program.is_let_in(program.sign_in(key)["access_token"])
+
+
+def test_without_its_engine_a_gateway_asks_programs_to_try_later(start_gateway):  # noqa: F811
+    settings = {"KB_ENGINE_URL": f"http://127.0.0.1:{free_port()}", "KB_API_KEY": KEY, "KB_MCP_API_KEY": MCP_KEY}
+    with (
+        start_gateway(**settings, KB_PUBLIC_URL=f"http://127.0.0.1:{free_port()}") as gateway,
+        Program(gateway.url) as program,
+    ):
+        program.request()
+        for answer in (
+            program.refresh("a.b"),
+            program.exchange("a.b"),
+            program.http.post("/revoke", data={"client_id": program.client_id, "token": "a.b"}),
+        ):
+            assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")

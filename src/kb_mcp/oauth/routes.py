@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kb.api.errors import KbError, TooManyGuesses, Unauthorized
+from kb.api.errors import KbError, TooManyGuesses, Unauthorized, Unavailable
 from kb.api.rights import SCOPES
 from kb.asgi.bearer import Guesses, client_network
 from kb.asgi.body_limits import BodyLimitMiddleware
@@ -100,7 +100,8 @@ class OAuthRoutes:
         except HTTPException as error:
             await (await on_http_exception(Request(scope), error))(scope, receive, send)
         except KbError as error:
-            await problem(error)(scope, receive, send)
+            seen = error if error.status < 500 else Unavailable(error.detail)
+            await problem(seen)(scope, receive, send)
 
 
 def oauth_router(addresses: Addresses, provider: Provider, guesses: Guesses, identify: Identify) -> ASGIApp:
