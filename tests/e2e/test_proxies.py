@@ -19,6 +19,7 @@ PAGE = (ROOT / "docs" / "proxy.md").read_text()
 NGINX, CADDY = shutil.which("nginx"), shutil.which("caddy")
 needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
 needs_caddy = pytest.mark.skipif(CADDY is None, reason="Caddy is not installed")
+PUBLIC = "https://kb.example.org"
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
 
@@ -30,7 +31,7 @@ def examples(begin):
 @pytest.fixture(scope="module")
 def server(start_server, tmp_path_factory):
     folder = tmp_path_factory.mktemp("behind")
-    names = {"KB_MCP_ALLOWED_HOSTS": "kb.example.org", "KB_ALLOWED_HOSTS": "kb.example.org"}
+    names = {"KB_MCP_ALLOWED_HOSTS": "kb.example.org", "KB_ALLOWED_HOSTS": "kb.example.org", "KB_PUBLIC_URL": PUBLIC}
     with start_server(folder, KB_APPS=ALL_APPS, KB_API_KEY=KEY, KB_MCP_API_KEY=MCP_KEY, **names) as running:
         yield running
 
@@ -101,7 +102,17 @@ def checked(url, host):
         tools = http.post("/mcp", json=LIST_TOOLS, headers=headers)
         assert tools.status_code == 200, tools.text
         assert "kb_search" in tools.text
-        assert http.post("/mcp", json=LIST_TOOLS).status_code == 401
+        refused = http.post("/mcp", json=LIST_TOOLS)
+        assert refused.status_code == 401
+        place = "/.well-known/oauth-protected-resource/mcp"
+        assert f'resource_metadata="{PUBLIC}{place}"' in refused.headers["www-authenticate"]
+        assert http.get(place).json()["resource"] == f"{PUBLIC}/mcp"
+        about = http.get("/.well-known/oauth-authorization-server").json()
+        assert {about[name] for name in ("authorization_endpoint", "token_endpoint")} == {
+            f"{PUBLIC}/authorize",
+            f"{PUBLIC}/token",
+        }
+        assert (http.get("/authorize").status_code, http.post("/token").status_code) == (400, 401)
         for hidden in ("/readyz", "/metrics", "/docs", "/api/v1/status", "/"):
             assert http.get(hidden).status_code == 404, hidden
 
