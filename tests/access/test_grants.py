@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import datetime, timedelta
 from hashlib import sha256
 
@@ -34,6 +34,19 @@ def store(make_store):
 
 
 @pytest.fixture
+def new_grants(store, keyring):
+    """`new_grants()` is what an engine knows; it writes the last uses before the store closes."""
+    with ExitStack() as stack:
+
+        def make():
+            grants = Grants(store, keyring)
+            stack.callback(grants.flush)
+            return grants
+
+        yield make
+
+
+@pytest.fixture
 def key(keyring):
     return keyring.make("laptop", "write", Limit())[1]
 
@@ -52,8 +65,8 @@ def request(key, **fields):
     return GrantRequest(**about | fields)
 
 
-def test_of_two_engines_that_exchange_a_token_at_once_at_most_one_gives_out_tokens(store, keyring, key):
-    engines = [Grants(store, keyring) for _ in range(4)]
+def test_of_two_engines_that_exchange_a_token_at_once_at_most_one_gives_out_tokens(new_grants, store, keyring, key):
+    engines = [new_grants() for _ in range(4)]
     code = engines[0].make(request(key), NOBODY)
 
     def exchange(engine):
@@ -71,9 +84,9 @@ def test_of_two_engines_that_exchange_a_token_at_once_at_most_one_gives_out_toke
 
 
 def test_an_access_token_is_valid_for_an_hour_and_a_refresh_token_until_it_is_unused_for_long(
-    store, keyring, key, monkeypatch
+    new_grants, store, keyring, key, monkeypatch
 ):
-    grants = Grants(store, keyring)
+    grants = new_grants()
     tokens = grants.exchange(Exchange(kind="code", token=grants.make(request(key), NOBODY)))
     digest, begin = token_digest(tokens.access_token), clock.own.expiry()
     for minutes, is_valid in ((59, True), (61, False)):
@@ -88,8 +101,8 @@ def test_an_access_token_is_valid_for_an_hour_and_a_refresh_token_until_it_is_un
     assert grants.every() == []
 
 
-def test_a_code_is_valid_for_a_minute_and_no_trace_of_it_stays(store, keyring, key, monkeypatch):
-    grants = Grants(store, keyring)
+def test_a_code_is_valid_for_a_minute_and_no_trace_of_it_stays(new_grants, store, keyring, key, monkeypatch):
+    grants = new_grants()
     code, begin = grants.make(request(key), NOBODY), clock.own.expiry()
     monkeypatch.setattr(clock.own, "expiry", lambda: begin + timedelta(seconds=61))
     with pytest.raises(NotFound):
@@ -100,22 +113,22 @@ def test_a_code_is_valid_for_a_minute_and_no_trace_of_it_stays(store, keyring, k
 
 
 @pytest.mark.parametrize("token", ["", ".", "a.b", "x" * 200, "\u202e.\u202e"])
-def test_a_token_that_never_was_one_ends_nothing(store, keyring, key, token):
-    grants = Grants(store, keyring)
+def test_a_token_that_never_was_one_ends_nothing(new_grants, store, keyring, key, token):
+    grants = new_grants()
     tokens = grants.exchange(Exchange(kind="code", token=grants.make(request(key), NOBODY)))
     with pytest.raises(NotFound):
         grants.find(GrantToken.model_construct(kind="refresh", token=token))
     assert grants.identify(sha256(tokens.access_token.encode()).hexdigest())
 
 
-def test_a_key_that_is_not_valid_gives_nothing(store, keyring, key):
+def test_a_key_that_is_not_valid_gives_nothing(new_grants, store, keyring, key):
     keyring.revoke("laptop")
     with pytest.raises(NotFound):
-        Grants(store, keyring).make(request(key), NOBODY)
+        new_grants().make(request(key), NOBODY)
 
 
-def test_the_last_use_is_written_and_the_audit_log_names_the_key(store, keyring, key):
-    grants = Grants(store, keyring)
+def test_the_last_use_is_written_and_the_audit_log_names_the_key(new_grants, store, keyring, key):
+    grants = new_grants()
     tokens = grants.exchange(Exchange(kind="code", token=grants.make(request(key), NOBODY)))
     grants.identify(token_digest(tokens.access_token))
     grants.flush()
