@@ -211,6 +211,7 @@ def browser(one_browser):
     """A browser that knows nothing of the tests before; afterwards nothing was asked of others, and nothing went wrong."""
     one_browser.get("about:blank")
     one_browser.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    one_browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "local_storage"})
     one_browser.get_log("performance"), one_browser.get_log("browser")
     one_browser.messages, one_browser.expected = [], ()
     yield one_browser

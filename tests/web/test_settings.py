@@ -244,7 +244,7 @@ def test_the_theme_is_chosen_and_stays(browser, opened):
 
 
 def test_the_chosen_dark_theme_is_the_one_of_the_system():
-    style = (STATIC / "style.css").read_text()
+    style = (STATIC / "tokens.css").read_text()
     of_system = re.search(r"data-theme=light\]\) \{(.*?)\}", style, re.DOTALL).group(1).split()
     chosen = re.search(r"data-theme=dark\] \{(.*?)\}", style, re.DOTALL).group(1).split()
     assert chosen == ["color-scheme:", "dark;", *of_system]
