@@ -38,6 +38,9 @@ from kb_web.pages import STATIC, assets, render
 from kb_web.sessions import Visit
 
 LAYOUT: Final = re.compile(rb"(?m)^[ \t]*(//.*\n)?")
+SPACE: Final = re.compile(rb'(?P<text>"[^"]*")|(?s:/\*.*?\*/)|\s*;?\s*(?P<sign>\}|[{;,])\s*|(?P<colon>:)\s+')
+"""A text of a style sheet, which stays as it is; a comment; and a sign with the spaces that mean nothing beside it."""
+LEAN: Final = {".js": "text/javascript", ".css": "text/css"}
 
 Page = Callable[[Request, Visit], Awaitable[Response]]
 
@@ -56,8 +59,8 @@ class StaticPages(StaticFiles):
     def file_response(
         self, full_path: PathLike, stat_result: os.stat_result, scope: Scope, status_code: int = 200
     ) -> Response:
-        if str(full_path).endswith(".js"):
-            response: Response = Response(lean(Path(full_path), stat_result.st_mtime_ns), media_type="text/javascript")
+        if kind := LEAN.get(Path(full_path).suffix):
+            response: Response = Response(lean(Path(full_path), stat_result.st_mtime_ns), media_type=kind)
         else:
             response = super().file_response(full_path, stat_result, scope, status_code)
         if scope["query_string"] == self._state:
@@ -66,9 +69,11 @@ class StaticPages(StaticFiles):
 
 
 @cache
-def lean(script: Path, _: int) -> bytes:
-    """Return a script without its comments and indentation. No text in our scripts spans lines."""
-    return LAYOUT.sub(b"", script.read_bytes())
+def lean(file: Path, _: int) -> bytes:
+    """Return a script or a style sheet without its comments and layout. No text in our scripts spans lines."""
+    if file.suffix == ".css":
+        return SPACE.sub(lambda found: found["text"] or found["sign"] or found["colon"] or b"", file.read_bytes())
+    return LAYOUT.sub(b"", file.read_bytes())
 
 
 class IdConvertor(IntegerConvertor):

@@ -24,12 +24,12 @@ def theme(browser, name):
     browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")  # it is drawn
 
 
-def width(browser, pixels):
+def width(browser, pixels, height=None):
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
         {
             "width": pixels,
-            "height": 800 if pixels < 800 else 900 if pixels < 2000 else 1200,
+            "height": height or (800 if pixels < 800 else 900 if pixels < 2000 else 1200),
             "deviceScaleFactor": 1,
             "mobile": pixels < 800,
         },

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from kb_web.pages import STATIC
 from tests.conftest import ROOT
 from tests.web.conftest import find, pages
 from tests.web.shots import NARROWEST, WIDTHS, shoot, theme, width
@@ -154,6 +155,23 @@ def test_a_page_weighs_little(site):
         script = b"".join(content for name, content in files.items() if name.endswith(".js"))
         assert len(gzip.compress(script)) <= LONGEST_SCRIPT
         assert len(page) + sum(map(len, files.values())) <= LONGEST_PAGE, place
+
+
+RULES = "const sheet = new CSSStyleSheet(); sheet.replaceSync(arguments[0]); return [...sheet.cssRules].map((each) => each.cssText)"
+
+
+@pytest.mark.parametrize("name", ["style.css", "tokens.css"])
+def test_a_style_sheet_without_its_layout_has_the_same_rules(browser, site, name):
+    browser.get(site.url)
+    whole, served = (STATIC / name).read_text(), httpx2.get(f"{site.url}/static/{name}").text
+    assert len(served) < 0.9 * len(whole)
+    # A browser keeps the layout of the values of own properties only.
+    rules = [
+        [re.sub(r"\s*([{};,:])\s*", r"\1", each) for each in browser.execute_script(RULES, text)]
+        for text in (whole, served)
+    ]
+    assert rules[0]
+    assert rules[0] == rules[1]
 
 
 def test_how_long_results_take_is_told(browser, site):

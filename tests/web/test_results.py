@@ -207,9 +207,28 @@ def test_the_dialog_lists_pages_before_documents_and_tells_documents_with_one_ti
     rows = [each.text for each in browser.find_elements(By.CSS_SELECTOR, "#palette li small")]
     assert rows[:2] == ["Search", "Go to"]
     assert {"brass/duplicates/log.md", "steel/duplicates/log.md"} <= set(rows[2:])
+    press(browser, Keys.ARROW_DOWN, Keys.ENTER)
+    assert find(browser, "h1", "Duplicates")
+    assert browser.current_url == f"{site.url}/duplicates"
     for folder in ("brass", "steel"):
         [found] = site.engine.get("documents", params={"source_prefix": f"{folder}/duplicates/"}).json()["documents"]
         site.engine.delete(f"documents/{found['id']}").raise_for_status()
+
+
+def test_the_dialog_opens_the_document_with_exactly_the_title_that_was_typed(browser, site):
+    added = add(site, "brass/binnacle.md", "# Binnacle\n\nThe compass stands in it.", "binnacle")
+    lamp = add(site, "brass/binnacle lamp.md", "# Binnacle lamp\n\nThe binnacle has a lamp.", "binnacle")
+    browser.get(f"{site.url}/overview")
+    open_dialog(browser)
+    press(browser, "binnacle")
+    find(browser, "#palette li small", "brass/binnacle.md")
+    rows = browser.find_elements(By.CSS_SELECTOR, "#palette li span")
+    assert [each.text for each in rows[:2]] == ["Binnacle", "Search for “binnacle”"]
+    press(browser, Keys.ENTER)
+    assert find(browser, "article h1", "Binnacle")
+    assert browser.current_url.partition("?")[0] == f"{site.url}/d/{added}"
+    for each in (added, lamp):
+        site.engine.delete(f"documents/{each}").raise_for_status()
 
 
 def test_searches_are_kept_when_a_result_was_opened_or_when_they_are_saved(browser, site, sextants):

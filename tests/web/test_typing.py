@@ -7,6 +7,7 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.support.eventually import eventually
 from tests.web.conftest import find, places_asked, told
+from tests.web.shots import width
 
 pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
 
@@ -100,6 +101,18 @@ def test_enter_that_ends_a_syllable_neither_sends_nor_leaves(browser, text, fiel
     enter_as_safari(browser)
     assert browser.execute_script("return document.activeElement === arguments[0]", where)
     assert browser.current_url.endswith("/new")
+
+
+@pytest.mark.parametrize(("pixels", "height"), [(1280, 640), (1280, 757), (1440, 900), (2560, 1300), (844, 390)])
+def test_no_field_is_under_the_bar_with_save(browser, text, pixels, height):
+    width(browser, pixels, height)
+    for field in ("[name=title]", "#text", "#tags"):
+        where = find(browser, field)[0]
+        is_whole = browser.execute_script("return arguments[0].getBoundingClientRect().bottom <= innerHeight", where)
+        assert is_whole or height < 640, field
+        where.click()
+        assert browser.execute_script("return document.activeElement === arguments[0]", where)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_a_composition_in_the_palette_opens_nothing(browser, site):

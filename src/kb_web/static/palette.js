@@ -173,7 +173,7 @@
   };
   const LONGEST = 40;
   const whereabouts = (row) => {
-    const path = find(".path", row)?.textContent ?? find(".type", row).textContent;
+    const path = find(".path", row)?.title ?? find(".type", row).textContent;
     return path.length > LONGEST ? `…${path.slice(1 - LONGEST)}` : path;
   };
   const found = async (query) => {
@@ -212,12 +212,12 @@
     draw([search, ...named, ...others]);
     const [documents, tags, guide] = await Promise.all([found(query), tagged(query), guided(query)]);
     if (documents && field.value.trim() === query) {
-      // A document with exactly this title is what was meant, unless something else was already chosen.
+      // A document with exactly this title is what was meant, unless a page has this name or something else was already chosen.
       const isNamed = ({ label }) => label.trim().toLowerCase() === query.toLowerCase();
-      const exact = documents.filter(isNamed);
-      const chosen = at === 0 && exact.length ? exact[0].label : options[at]?.label;
-      draw([...exact, search, ...named, ...tags, ...documents.filter((each) => !isNamed(each)), ...others, ...guide]);
-      select(Math.max(0, options.findIndex((each) => each.label === chosen)));
+      const exact = commands().some(isNamed) ? [] : documents.filter(isNamed);
+      const chosen = (at === 0 && exact[0]) || options[at];
+      draw([...exact, search, ...named, ...tags, ...documents.filter((each) => !exact.includes(each)), ...others, ...guide]);
+      select(Math.max(0, options.indexOf(chosen)));
     }
   };
   const go = (option) => {
