@@ -38,7 +38,7 @@ def test_the_images_that_can_send_traces_have_what_it_takes(image):
 
 def test_every_proxy_that_is_shown_says_itself_who_calls():
     pages = [path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md"))]
-    locations = [each for page in pages for each in re.findall(r"location [^{]*\{[^}]*\}", page)]
+    locations = [each for page in pages for each in re.findall(r"location [^{]*\{[^}]*proxy_pass[^}]*\}", page)]
     assert len(locations) == 5
     for location in locations:
         assert "proxy_set_header X-Forwarded-For $remote_addr;" in location
