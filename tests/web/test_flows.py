@@ -292,6 +292,21 @@ def test_what_is_deleted_waits_in_the_bin_and_its_links_say_so(browser, site):
     assert find(browser, "article", "To be thrown away.")
 
 
+def test_a_document_is_purged_from_the_bin_only_after_a_question(browser, site):
+    note = {"text": "To be forgotten.", "title": "Ashes"}
+    document = site.engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
+    site.engine.delete(f"documents/{document}").raise_for_status()
+    purge, restore = (f"[aria-label='{act}: Ashes']" for act in ("Purge", "Restore"))
+    browser.get(f"{site.url}/bin")
+    find(browser, purge)[0].click()
+    assert "Purge “Ashes”?" in browser.switch_to.alert.text
+    browser.switch_to.alert.dismiss()
+    assert find(browser, restore)
+    find(browser, purge)[0].click()
+    browser.switch_to.alert.accept()
+    eventually("it is purged", lambda: site.engine.get(f"documents/{document}").status_code == 404)
+
+
 def test_pages_that_show_the_state_follow_it(browser, site):
     follow(browser, f"{site.url}/overview")
     before = read(browser, ".figures b")[0]
