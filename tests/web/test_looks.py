@@ -160,7 +160,7 @@ def test_a_page_weighs_little(site):
 RULES = "const sheet = new CSSStyleSheet(); sheet.replaceSync(arguments[0]); return [...sheet.cssRules].map((each) => each.cssText)"
 
 
-@pytest.mark.parametrize("name", ["style.css", "tokens.css"])
+@pytest.mark.parametrize("name", ["style.css", "tokens.css", "map.css"])
 def test_a_style_sheet_without_its_layout_has_the_same_rules(browser, site, name):
     browser.get(site.url)
     whole, served = (STATIC / name).read_text(), httpx2.get(f"{site.url}/static/{name}").text
