@@ -92,7 +92,7 @@ class KeptFolders(AbstractContextManager["KeptFolders"]):
                     tags=tuple(record.tags),
                     exclude=tuple(record.exclude),
                     new_notes=None if self.settings.notes_dir else record.new_notes,
-                    new_since=record.kept_since or "",
+                    new_since=record.kept_since or self.parts.new_since,
                 )
                 yield folder.prefix, (parts, record.id)
 

@@ -64,7 +64,7 @@ class FolderParts:
     exclude: Sequence[str] | None = None
     tags: tuple[str, ...] = ()
     new_notes: str | None = None
-    new_since: str = ""
+    new_since: str = "1970-01-01T00:00:00Z"
     found: dict[str, Place] = field(default_factory=dict)
     """The files of the last look: a folder may exist in two Unicode forms."""
 

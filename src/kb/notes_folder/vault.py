@@ -11,7 +11,7 @@ from kb.documents import watched_folders
 from kb.notes_folder.folder import NotesFolder
 from kb.notes_folder.parts import FolderParts
 from kb.notes_folder.paths import free_path, path_of
-from kb.store.rows import Author, Document
+from kb.store.rows import Author
 
 LOOK_SECONDS: Final = 2.0
 """How often kb reads the options of the folder, and requests to look at it now."""
@@ -64,8 +64,8 @@ class Vault(NotesFolder):
         if self.parts.new_notes is None or not self._holds:
             return
         with self.parts.store.read() as tx:
-            ids = [id_ for id_, _ in tx.note_files("").unwritten() if id_ > self._placed_to]
-            notes = [note for id_ in ids if (note := tx.documents.get(id_)) and self._is_new(note)]
+            ids = tx.note_files("").without_path(self._placed_to, self.parts.new_since)
+            notes = [note for id_ in ids if (note := tx.documents.get(id_))]
         for note in notes:
             with self.parts.audited.write() as tx:
                 wanted = "/".join(filter(None, [self.parts.new_notes.strip("/"), path_of(note)]))
@@ -74,9 +74,6 @@ class Vault(NotesFolder):
                     tx.history.keep(note.id, AUTHOR)
                     self.parts.move(tx, note.id, path)
         self._placed_to = max(ids, default=self._placed_to)
-
-    def _is_new(self, note: Document) -> bool:
-        return note.source_path is None and note.created_at >= self.parts.new_since
 
     def _report(self) -> None:
         """Record the state of the folder if it has changed, if somebody asked, and every minute."""

@@ -585,6 +585,9 @@ class NoteFiles(Protocol):
     def unwritten(self) -> list[tuple[int, int]]:
         """Return the notes whose version is not the version of their file, with their versions, by ascending id."""
 
+    def without_path(self, after: int, since: str) -> list[int]:
+        """Return the notes without a path and with a higher id than `after`, made since a time, by ascending id."""
+
     def gone(self) -> list[int]:
         """Return the notes that no longer exist, or belong to another folder now, but still have a file."""
 

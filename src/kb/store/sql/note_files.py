@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kb.store.row_mapping import Execute, field_values, map_note_file, map_notes_folder, mapped
+from kb.store.row_mapping import Execute, field_values, map_note_file, map_notes_folder, mapped, raw
 from kb.store.rows import NoteFile, NotesFolderState
 
 
@@ -36,6 +36,10 @@ class NoteFiles:
 
     def all(self) -> list[NoteFile]:
         return mapped(map_note_file, self._run("select_files"))
+
+    def without_path(self, after: int, since: str) -> list[int]:
+        found = self._execute(self._sql["select_without_path"], {"after": after, "since": raw(since)})
+        return [row[0] for row in found]
 
     def attachments(self) -> list[NoteFile]:
         return mapped(map_note_file, self._run("select_attachments"))

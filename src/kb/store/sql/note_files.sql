@@ -84,6 +84,11 @@ WHERE doc_type = 'note' AND COALESCE(note_files.version, 0) <> documents.version
 ), '') = :folder
 ORDER BY documents.id
 
+-- name: select_without_path
+-- Select the notes without a path that were made after a note and since a time.
+SELECT id FROM documents
+WHERE id > :after AND doc_type = 'note' AND source_path IS NULL AND created_at >= CAST(:since AS $timestamp) ORDER BY id
+
 -- name: select_gone
 -- Select the notes that no longer exist, or left the folder, but still have a file there; none if kb keeps it no longer.
 SELECT document_id FROM note_files
