@@ -15,7 +15,7 @@ from kb.settings import Settings
 from kb.store.engine_lock import sole_user
 from kb.store.open import open_store
 from kb.store.rows import VectorSpace
-from kb.worker.models import list_models
+from kb.worker.model_list import list_models
 from kb.worker.reembed import Reembedder
 
 

@@ -9,7 +9,7 @@ from kb.api.overview_models import Maintenance, MaintenanceRequest
 from kb.routes.dependencies import ADMIN, ServicesDep
 from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
-from kb.worker.models import list_models
+from kb.worker.model_list import list_models
 
 router = APIRouter(route_class=ThreadRoute)
 
