@@ -373,3 +373,17 @@ def test_the_answer_to_a_change_names_its_author_whoever_changes_the_note_next(s
     updated = update_note(store, at_once(embedder), note, NoteChange(Edit(append=LINE)), author=ME)
     update_note(store, at_once(embedder), note, NoteChange(tags_add=["sea"]), author=OTHER)
     assert updated.author == ME
+
+
+@pytest.mark.parametrize(
+    ("before", "edit", "after"),
+    [
+        ("One.\r\nTwo.\r\n", Edit(append="Three."), "One.\r\nTwo.\r\nThree.\r\n"),
+        ("One.\r\nTwo.\r\n", Edit(prepend="Zero.\n"), "Zero.\r\nOne.\r\nTwo.\r\n"),
+        ("One.\n", Edit(append="Two."), "One.\nTwo.\n"),
+        ("One.", Edit(append="Two."), "One.\nTwo."),
+    ],
+)
+def test_added_lines_end_as_the_lines_of_the_note_do(before, edit, after):
+    assert edit.apply(before) == after
+    assert edit.is_in(after)

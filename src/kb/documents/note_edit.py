@@ -55,7 +55,8 @@ class Edit:
         new = adopt_line_ends(text, self.new or "")
         rest = text.replace(new, "") if new else text
         is_replaced = self.old is None or (new in text and self.old not in rest)
-        return is_replaced and all(part in text for part in (self.append, self.prepend, self.date) if part)
+        added = (adopt_line_ends(text, part) for part in (self.append, self.prepend, self.date) if part)
+        return is_replaced and all(part in text for part in added)
 
     def apply(self, before: str) -> str:
         """Return the changed text; `prepend` goes after the front matter.
@@ -68,10 +69,10 @@ class Edit:
             after = replace_once(after, self.old, self.new or "")
         if self.append is not None:
             end = "\n" if after.endswith("\n") and not self.append.endswith("\n") else ""
-            after = joined(after, self.append + end)
+            after = joined(after, adopt_line_ends(after, self.append + end))
         if self.prepend is not None:
             start = front_matter(after).length
-            matter, after = after[:start], joined(self.prepend, after[start:])
+            matter, after = after[:start], joined(adopt_line_ends(after, self.prepend), after[start:])
             after = joined(matter, after) if matter else after
         return after if self.date is None else with_date(after, self.date)
 
