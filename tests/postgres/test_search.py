@@ -10,7 +10,7 @@ import pytest
 
 from kb.index.words.stems import stemmed
 from kb.store.postgres.store import PostgresTransaction
-from kb.store.rows import ChunkPosition, Content, Filter, NewChunk
+from kb.store.rows import Author, ChunkPosition, Content, Filter, NewChunk
 from tests.support import stores
 
 pytestmark = pytest.mark.postgres
@@ -45,6 +45,7 @@ FILTERS = [
     Filter(holding=("kalo",), lacking=("don't",)),
     Filter(tags=("no such tag",)),
     Filter(lang="es"),
+    Filter(by="ada", authors_not=("codex",)),
 ]
 
 
@@ -64,7 +65,8 @@ def filled(store, count=300):
         one = Content("note", header, str(number), chunks, made, language=language)
         other = replace(one, content_hash=f"{number} anew", chunks=chunks[:1], vectors=made[:1], language="es")
         with store.write() as tx:
-            document = tx.documents.add(one, path, tags)
+            author = Author(("Ada", "Bo", None)[number % 3], ("kb/1 codex (mcp)", None)[number % 2])
+            document = tx.documents.add(one, path, tags, author=author)
             if number % 7 == 3:
                 tx.documents.delete(document)
             elif number % 7 == 5:

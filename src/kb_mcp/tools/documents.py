@@ -95,7 +95,7 @@ class DocumentTools:
     async def kb_search(
         self,
         query: Annotated[
-            str, Field(description="A question or words; tag:x, path:x, before:2026 and -word narrow it.")
+            str, Field(description="A question or words; tag:x, path:x, by:x, before:2026 and -word narrow it.")
         ],
         top: Annotated[
             int,
@@ -171,6 +171,7 @@ class DocumentTools:
         tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
         tag_exact: TagExact = False,
         doc_type: DocType = "",
+        by: Annotated[str, Field(description="Changed by this key or agent.")] = "",
         source_prefix: SourcePrefix = "",
         name: Name = "",
         after: After = "",
@@ -200,6 +201,7 @@ class DocumentTools:
             tag_not=tag_not,
             tag_exact=tag_exact or None,
             doc_type=doc_type,
+            by=by,
             source_prefix=source_prefix,
             name=name,
             after=moment(after, "after"),
