@@ -45,7 +45,7 @@ ICON: Final = (
 UNLISTED: Final = {
     "kb_search": {
         *("tag_any", "tag_not", "tag_exact", "lang", "source_prefix", "name", "document_id", "before", "updated_after"),
-        "group_by",
+        *("group_by", "vec_only"),
     },
     "kb_list": {"by", "tag_any", "tag_not", "tag_exact", "doc_type", "name", "before", "limit"},
     "kb_addnote": {"thread", "source_path"},

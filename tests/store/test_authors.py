@@ -14,7 +14,7 @@ from tests.support.documents import DIMENSIONS, content
 AUTHORS = {
     "tides": (Author(by="Ada Weil"), None),
     "moons": (Author(by="ada weil", client="kb/1.0 codex (mcp)"), None),
-    "winds": (Author(client="kb/1.0 claude-code (mcp)"), None),
+    "winds": (Author(client="kb/1.0 claude-code 2.1 (mcp)"), None),
     "rocks": (Author(), "Ada Weil"),
     "ferns": (Author(by="100% Éva", client="curl/8.1"), None),
 }

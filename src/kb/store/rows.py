@@ -319,9 +319,9 @@ class Filter:
 
     Each tag also includes the tags below it, unless `tag_exact` is True; the tags of `limit` always do.
     `by`, all of `authors` and none of `authors_not` are its author: the key or the program of its last change, or its
-    `source`. A document has one of `doc_types` and none of `doc_types_not`. `created_after` is inclusive, `created_before`
-    exclusive. `source_prefix` is the beginning of the path; `source_parts` are all in it and `source_parts_not` are
-    not, with ASCII case ignored. `name` is the name of the file or the title of the note, with
+    `source`. A document has one of `doc_types` and none of `doc_types_not`. `created_after` is inclusive,
+    `created_before` exclusive. `source_prefix` is the beginning of the path; `source_parts` are all in it and
+    `source_parts_not` are not, with ASCII case ignored. `name` is the name of the file or the title of the note, with
     `*` and `?` as wildcards. `id_prefix` is the beginning of the id. `updated_after` compares the time of the last
     change, or else of the creation; `after` and `before` compare the document date, or else the same time. `among`
     lists the ids to choose from. A document contains all the texts in `holding` and none in `lacking`. `limit` is the

@@ -84,7 +84,7 @@ class Conditions(ABC):
         typed = f"LOWER(CAST({self.mark} AS text))"
         names = f"{typed} IN (LOWER(changed_by), LOWER(source))"
         program = f"LOWER(changed_with) LIKE {typed} ESCAPE '\\'"
-        return f"({names} OR {program})", (name, f"% {name.translate(LIKE_ESCAPED)} (%")
+        return f"({names} OR {program})", (name, f"% {name.translate(LIKE_ESCAPED)} %")
 
     def on_dates(self, where: Filter) -> list[Condition]:
         conditions: list[Condition] = []
