@@ -30,7 +30,7 @@ def upgrade(
     It changes nothing, and it asks nobody for the newest version: kb never connects to the internet for that. Run
     'kb upgrade --check' after you installed a new version and before you start it.
     """
-    start = require("kb.repair.upgrade").next_start(data_settings())
+    start = require("kb.store.sqlite.next_start").next_start(data_settings())
     environment = Path(sys.prefix)
     if json:
         output.print_json({"version": __version__, "possible": start.is_possible, "next_start": start.sentence})
