@@ -28,7 +28,7 @@ CLEAR: Final = "\r\x1b[K"
 
 
 def print_starting(folder: Path) -> None:
-    """Say that kb starts, and from now on what it does with the model: at the first start, that takes up to a minute."""
+    """Say that kb starts and, from now on, what it does with the model: a first start takes up to a minute."""
     print(f"Starting kb {__version__} …", file=sys.stderr)
     if not (folder / "models").is_dir():
         print("This is the first start, so kb downloads its model once (91 MB).", file=sys.stderr)
