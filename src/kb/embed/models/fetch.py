@@ -83,7 +83,7 @@ def _fetch_package(folder: Path) -> Path:
 
 
 def _cause(said: str) -> str:
-    """Return the last line of an installer, which names the cause; those before it are attempts and their circumstances."""
+    """Return the last line of an installer, which names the cause; those before it name attempts."""
     return said.strip().rpartition("\n")[2].strip().removeprefix("Caused by: ").removeprefix("ERROR: ")
 
 
