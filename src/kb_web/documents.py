@@ -42,7 +42,7 @@ PAGE: Final = 50
 MOST_MARKED, LONGEST_MARKED = 32, 100
 """Words to mark in a picture, and their length."""
 
-ORDERS: Final = ("recent", "oldest", "date")
+ORDERS: Final = ("recent", "oldest", "date", "title", "path")
 COUNTED: Final = 500
 """Number of documents of a filtered list whose tags are counted."""
 
