@@ -318,6 +318,13 @@ async def page_picture(request: Request, visit: Visit) -> Response:
     return Response(content, headers=PAGE_HEADERS, media_type="image/png")
 
 
+async def thumbnail(request: Request, visit: Visit) -> Response:
+    """Return a document in small; the browser keeps it until the address names another change."""
+    content = await visit.engine.thumbnail(request.path_params["id"])
+    headers = {**PAGE_HEADERS, **FOREIGN_HEADERS, "Cache-Control": "private, max-age=31536000, immutable"}
+    return Response(content, headers=headers, media_type="image/webp")
+
+
 async def picture(
     visit: Visit, shown: Row, hit: int | None, chunk_number: int | None, words: Iterable[str]
 ) -> Row | None:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kb.api.fields import Sort
-from kb.index.words.document_names import ORDERED
 from kb.api.rights import Limit
+from kb.index.words.document_names import ORDERED
 from kb.store.rows import (
     AuditLine,
     Author,
