@@ -55,5 +55,7 @@ def _picture(data: bytes) -> Image.Image:
     with Image.open(BytesIO(data), formats=FORMATS) as picture:
         picture.draft("RGB", (2 * SIDE, 2 * SIDE))  # a JPEG is decoded in small
         upright = ImageOps.exif_transpose(picture)
+        if upright.mode.startswith("I"):  # 16 bits of grey, which only a scale turns into 8
+            upright = upright.point(lambda value: value * (1 / 256)).convert("L")
         upright.thumbnail((SIDE, SIDE))
         return upright.convert("RGBA" if upright.has_transparency_data else "RGB")
