@@ -24,7 +24,9 @@ from tests.support.fork_server import open_process
 
 AGENTS = 12
 KILLS = int(os.environ.get("KB_CRASH_ROUNDS", "300"))
-LOAD_SECONDS = 1.5
+MOST_CALLS = 10
+"""How many calls at most are acknowledged between two kills."""
+
 FILLER = "Patient clerks keep the ledgers of the counting house. "
 HEADERS = {"Accept": "application/json, text/event-stream"}
 UNANSWERED = ("is unreachable", "Try once more", "try again")
@@ -58,7 +60,7 @@ class Agent:
 
     def sentence(self):
         self.number += 1
-        return f"{self.name}n{self.number}e is kept. {FILLER * self.random.choice((0, 1, 40))}".strip()
+        return f"{self.name}n{self.number}e is kept. {FILLER * self.random.choice((0, 0, 1, 1, 1, 30))}".strip()
 
     async def add(self, http, **more):
         text = self.sentence()
@@ -144,9 +146,13 @@ class Place:
             with suppress(ServerEnded):  # by its failpoint
                 await asyncio.to_thread(server.await_ready)
 
+    @property
+    def ended(self):
+        """Those that a failpoint has ended."""
+        return [name for name, server in self.running.items() if server.process.poll() is not None]
+
     async def kill(self, names, number):
-        """Kill some of them amid the load, the engine in every second round by a failpoint, and start them again."""
-        await asyncio.sleep(self.chance.uniform(0, LOAD_SECONDS))
+        """Kill some of them, and start them again: in every second round with a failpoint."""
         for name in names:
             self.running[name].kill()
         failpoint = FAILPOINTS[number // 2 % len(FAILPOINTS)]
@@ -154,6 +160,10 @@ class Place:
         for name in names:
             self.start(name, kill)
         await self.await_ready()
+
+
+def acknowledged(agents):
+    return sum(agent.acknowledged.total() for agent in agents)
 
 
 async def found_wrong(api, agents):
@@ -189,13 +199,13 @@ async def test_what_agents_repeat_until_it_is_acknowledged_is_there_once_however
             for agent in agents:
                 writing.create_task(agent.write(http, stop))
             for number in range(KILLS):
-                names = chance.choice((["engine"], ["gateway"], ["engine", "gateway"]))
-                for name in place.running:  # what a failpoint ended is started again
-                    if place.running[name].process.poll() is not None and name not in names:
-                        names = [*names, name]
+                enough = acknowledged(agents) + chance.randint(1, MOST_CALLS)
+                while acknowledged(agents) < enough and not place.ended:
+                    await asyncio.sleep(0.01)
+                names = place.ended or chance.choice((["engine"], ["gateway"], ["engine", "gateway"]))
+                killed[" and ".join(names) + (" by a failpoint" if place.ended else "")] += 1
                 await place.kill(names, number)
-                killed[" and ".join(names)] += 1
-                print(f"{number + 1} kills, {sum(agent.acknowledged.total() for agent in agents)} calls", flush=True)
+                print(f"{number + 1} kills, {acknowledged(agents)} calls", flush=True)
             for name, server in place.running.items():
                 server.kill()
                 place.start(name)
