@@ -16,7 +16,7 @@ import pytest
 from kb.client.client import EngineClient
 from kb.repair.doctor import check_data
 from kb.settings import Settings
-from tests.conftest import SECONDS, Server, ServerEnded, free_port, launch, without_settings
+from tests.conftest import KB_SERVE, SECONDS, Server, ServerEnded, free_port, launch, without_settings
 from tests.crash.serve import FAILPOINTS
 from tests.crash.test_kills import MOST, SEED, SERVE
 from tests.http.conftest import until_idle
@@ -111,7 +111,7 @@ class Agent:
                     self.acknowledged[tool] += 1
                     return {}, said
             self.repeated[tool] += 1
-            await asyncio.sleep(0.1 + self.random.random() / 2)
+            await asyncio.sleep(0.2 + self.random.random())
         raise TimeoutError
 
 
@@ -131,7 +131,7 @@ class Place:
 
     def start_engine(self, kill):
         environment = {"KB_APPS": "api", "KB_MODEL_DIR": self.model} | ({"KB_TEST_KILL": kill} if kill else {})
-        return launch(self.folder, self.engine_port, SERVE, environment)
+        return launch(self.folder, self.engine_port, SERVE if kill else KB_SERVE, environment)
 
     def start_gateway(self):
         command = ["-m", "uvicorn", "kb_mcp.app:create_app", "--factory", "--port", str(self.gateway_port)]
@@ -142,9 +142,11 @@ class Place:
         return Server(self.gateway_port, process, log)
 
     async def await_ready(self):
+        """Wait until both are ready, or until a failpoint has ended the engine, without which no gateway gets ready."""
         for server in self.running.values():
-            with suppress(ServerEnded):  # by its failpoint
-                await asyncio.to_thread(server.await_ready)
+            with suppress(ServerEnded):
+                while not (self.ended or await asyncio.to_thread(server._is_ready)):
+                    await asyncio.sleep(0.05)
 
     @property
     def ended(self):
@@ -152,11 +154,11 @@ class Place:
         return [name for name, server in self.running.items() if server.process.poll() is not None]
 
     async def kill(self, names, number):
-        """Kill some of them, and start them again: in every second round with a failpoint."""
+        """Kill some of them, and start them again: in every third round with a failpoint."""
         for name in names:
             self.running[name].kill()
-        failpoint = FAILPOINTS[number // 2 % len(FAILPOINTS)]
-        kill = f"{failpoint}:{self.chance.randint(1, MOST.get(failpoint, 100))}" if number % 2 else None
+        failpoint = FAILPOINTS[number // 3 % len(FAILPOINTS)]
+        kill = f"{failpoint}:{self.chance.randint(1, MOST.get(failpoint, 100))}" if number % 3 == 1 else None
         for name in names:
             self.start(name, kill)
         await self.await_ready()
@@ -176,7 +178,9 @@ async def found_wrong(api, agents):
         for note in there & agent.texts.keys() & documents.keys():
             text = "".join(chunk["text"] for chunk in (await api.document(note, chunks=500))["chunks"])
             parts = [agent.texts[note], *agent.lines[note]]
-            wrong += [f"note {note} has {part[:30]!r} {text.count(part)} times" for part in parts if text.count(part) != 1]
+            wrong += [
+                f"note {note} has {part[:30]!r} {text.count(part)} times" for part in parts if text.count(part) != 1
+            ]
             if sum(map(len, parts)) + 4 * len(parts) < len(text):
                 wrong.append(f"note {note} has more than was written: {text[:80]!r}")
             if documents[note]["replaced_by"] != agent.replaced.get(note) and agent.replaced.get(note) in there:
@@ -186,7 +190,9 @@ async def found_wrong(api, agents):
 
 @pytest.mark.crash
 @pytest.mark.timeout(14400)
-async def test_what_agents_repeat_until_it_is_acknowledged_is_there_once_however_often_kb_is_killed(model_files, tmp_path):
+async def test_what_agents_repeat_until_it_is_acknowledged_is_there_once_however_often_kb_is_killed(
+    model_files, tmp_path
+):
     chance, stop = random.Random(SEED), asyncio.Event()
     place = Place(tmp_path, str(model_files.onnx.parent), chance)
     url, killed = f"http://127.0.0.1:{place.gateway_port}/mcp", Counter()
@@ -202,7 +208,7 @@ async def test_what_agents_repeat_until_it_is_acknowledged_is_there_once_however
                 enough = acknowledged(agents) + chance.randint(1, MOST_CALLS)
                 while acknowledged(agents) < enough and not place.ended:
                     await asyncio.sleep(0.01)
-                names = place.ended or chance.choice((["engine"], ["gateway"], ["engine", "gateway"]))
+                names = place.ended or chance.choice((["engine"], ["gateway"], ["gateway"], ["engine", "gateway"]))
                 killed[" and ".join(names) + (" by a failpoint" if place.ended else "")] += 1
                 await place.kill(names, number)
                 print(f"{number + 1} kills, {acknowledged(agents)} calls", flush=True)
@@ -220,4 +226,6 @@ async def test_what_agents_repeat_until_it_is_acknowledged_is_there_once_however
                 server.stop()
     assert not [name for name, (faults, _) in check_data(Settings(data_dir=tmp_path)).items() if faults]
     counts = {name: sum((getattr(agent, name) for agent in agents), Counter()) for name in ("acknowledged", "repeated")}
-    print(f"\nkilled {dict(killed)}; {({name: dict(each) for name, each in counts.items()})}; nothing lost or doubled")
+    print(
+        f"\nkilled {dict(killed)}; { ({name: dict(each) for name, each in counts.items()}) }; nothing lost or doubled"
+    )

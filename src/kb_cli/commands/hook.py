@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kb.client.brief import Brief
 from kb_cli.agents.patience import patience
-from kb_cli.agents.session_transcript import read_session
+from kb_cli.agents.session_end import end_of_session
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call
 
@@ -66,7 +66,7 @@ def await_engine() -> None:
 
 def keep(event: dict[str, Any]) -> None:
     """Save a session as a note; its earlier state becomes an earlier version of the note."""
-    text = read_session(Path(event["transcript_path"]))
+    text = end_of_session(Path(event["transcript_path"]))
     if not text:
         return
     await_engine()
