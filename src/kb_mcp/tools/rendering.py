@@ -416,8 +416,10 @@ def file_text(document: JSON) -> str:
     if document["doc_type"] == NOTE:
         return ""
     name = document.get("source_path", "").rstrip("/").rpartition("/")[2]
-    shown = "" if name == document.get("title") else quoted(name, 80) if name else str(document["doc_type"])
-    return f"{by_strangers(document)} {shown}".strip()
+    kind = by_strangers(document)
+    if not name:
+        return kind or str(document["doc_type"])
+    return kind if name == document.get("title") else f"{kind} {quoted(name, 80)}".lstrip()
 
 
 def by_strangers(document: JSON) -> str:
