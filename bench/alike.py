@@ -3,7 +3,8 @@
     python -m bench.alike
 
 bench/new_facts.tsv has pairs of which the later note says the same or more: those of *chosen by* and *held out* have
-led to the rule in kb/documents/new_facts.py, and *judged by* was written afterwards. It has corrected the rule once: acid into water was water into acid.
+led to the rule in kb/documents/new_facts.py, and *judged by* was written afterwards. It has corrected the rule once:
+acid into water was water into acid.
 bench/alike.tsv has pairs about one fact or two: the thresholds in kb/documents/similar_notes.py were chosen by the
 first set, and the second one, of other languages and data and with many formulaic notes, only judges them. All first
 notes of a set are stored; each later note is then compared with them.
