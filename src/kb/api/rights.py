@@ -67,8 +67,8 @@ class Limit:
 class Caller:
     """The caller of a request: the name of its key, its right, and its limit, if any.
 
-    `is_named` distinguishes the keys of `kb keys` from the keys in settings. If it `reads_all`, it is only limited in what
-    it writes.
+    `is_named` distinguishes the keys of `kb keys` from the keys in settings. If it `reads_all`, it is limited only in
+    what it writes.
     """
 
     name: str | None
