@@ -31,7 +31,7 @@ class VirtualSelector(selectors.SelectSelector):
         return super().select(0)
 
 
-def waits_of_ten(costly, seconds=60):
+def waits_of_ten(costly, seconds=15):
     """How long ten clients with cheap requests wait beside a client with so many expensive ones, in virtual time."""
     selector, chance, waits = VirtualSelector(), random.Random(1), []
     loop = asyncio.SelectorEventLoop(selector)
