@@ -1,7 +1,7 @@
 """The web interface as an ASGI app."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Final
@@ -23,7 +23,7 @@ from kb.asgi.hosts import HostMiddleware, OriginMiddleware
 from kb.asgi.key_check import SecretFile
 from kb.asgi.proxy_sign_in import PROXIES, ByProxy, ProxySignIn
 from kb.asgi.request import RequestMiddleware, request_seconds
-from kb.asgi.subapps import AppContext, WatchFolder
+from kb.asgi.subapps import AppContext, TextModel, WatchFolder
 from kb.settings import Settings, listed, reveal
 from kb.telemetry.tracing import start_tracing
 from kb_web.forms import BYTES_OF_CHARACTER
@@ -54,7 +54,8 @@ def create_app(context: AppContext | None = None) -> Starlette:
     settings = Settings.read(context.environment)
     if not all(map(find_spec, NEEDED)):
         return Starlette(routes=[Route("/", absent)], exception_handlers={HTTPException: on_nothing})
-    return pages_app(settings, context.engine, context.watch_folder, proxied(settings, context.environment))
+    by_proxy = proxied(settings, context.environment)
+    return pages_app(settings, context.engine, context.watch_folder, context.model, by_proxy)
 
 
 def proxied(settings: Settings, environment: Mapping[str, str]) -> ByProxy | None:
@@ -74,8 +75,13 @@ def proxied(settings: Settings, environment: Mapping[str, str]) -> ByProxy | Non
 
 
 def pages_app(
-    settings: Settings, engine: ASGIApp, watch_folder: WatchFolder | None = None, by_proxy: ByProxy | None = None
+    settings: Settings,
+    engine: ASGIApp,
+    watch_folder: WatchFolder | None = None,
+    model: Callable[[], TextModel | None] = lambda: None,
+    by_proxy: ByProxy | None = None,
 ) -> Starlette:
+    from kb_web.guide_search import GuideSearch
     from kb_web.pages import on_error
     from kb_web.routes import ROUTES
     from kb_web.sessions import Sessions
@@ -102,6 +108,7 @@ def pages_app(
     stopping = asyncio.Event()
     app.state.visits = Sessions(engine, settings.data_dir, by_proxy)
     app.state.settings = settings
+    app.state.guide = GuideSearch(model, settings.data_dir)
     app.state.watch_folder = watch_folder
     app.state.registry = registry
     app.state.stopping = stopping

@@ -18,8 +18,8 @@ Folder = Annotated[SourcePath, AfterValidator(folder_prefix)]
 class KeyRequest(Request):
     """A new key. `tags` limits it to documents with one of these tags, `path` to documents in this folder.
 
-    A key with the right write that `reads_all` reads all documents; its limit is only for what it writes. A key is
-    not valid from `expires_at` on, and may make at most `per_minute` requests per minute.
+    A key with the right write that `reads_all` reads all documents; its limit is only for what it writes. The key
+    ends at `expires_at`, and may make at most `per_minute` requests per minute.
     """
 
     name: KeyName

@@ -67,7 +67,7 @@ class Limit:
 class Caller:
     """The caller of a request: the name of its key, its right, and its limit, if any.
 
-    `is_named` distinguishes the keys of `kb keys` from the keys in settings. If it `reads_all`, it is limited only in
+    `is_named` distinguishes the keys of `kb keys` from the keys in settings. If it `reads_all`, its limit is only for
     what it writes.
     """
 

@@ -232,6 +232,10 @@ class EngineClient:
         path = f"documents/{document_id}/pages/{number}.png"
         return (await self._request("GET", path, params=_given(chunk=chunk, word=list(words) or None))).content
 
+    async def thumbnail(self, document_id: int) -> bytes:
+        """GET /documents/{id}/thumbnail: a picture, or the first page of a PDF, in small."""
+        return (await self._request("GET", f"documents/{document_id}/thumbnail")).content
+
     async def duplicates(
         self, *, kind: str = "same", limit: int | None = None, cursor: str | None = None, dismissed: bool | None = None
     ) -> JSON:

