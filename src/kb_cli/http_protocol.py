@@ -12,6 +12,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from kb.api.errors import HeadTooLarge, KbError, Overloaded
 from kb.asgi.error_replies import problem
+from kb.asgi.proxy_sign_in import PEER
 
 if sys.platform != "win32":
     from fcntl import ioctl
@@ -141,6 +142,7 @@ class HttpProtocol(HttpToolsProtocol):
             raise HeadTooLarge  # stops the parser
         is_excess = self._is_excess and self.url != PROBE
         self.app = cast("ASGI3Application", problem(Overloaded(), CLOSE)) if is_excess else self.config.loaded_app
+        cast("dict[str, object]", self.scope)[PEER] = self.client  # uvicorn changes the scope's own client later
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:

@@ -93,6 +93,7 @@ def visited(page: Page) -> Callable[[Request], Awaitable[Response]]:
         request.state.visit = visit
         if not visit.is_known and request.headers.get("sec-fetch-site") == "cross-site":
             return render(request, "continue.html")  # a link from another site: the browser did not send the cookie
+        await visit.recognise()
         response = await page(request, visit)
         visit.send_cookie(response)
         return response
