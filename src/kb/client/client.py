@@ -403,10 +403,11 @@ class EngineClient:
         path: str | None = None,
         expires_at: str | None = None,
         per_minute: int | None = None,
+        reads_all: bool = False,
     ) -> JSON:
         """POST /keys; the answer's `key` is the new key."""
         given = _given(name=name, right=right, path=path, expires_at=expires_at, per_minute=per_minute)
-        body = given | {"tags": list(tags)}
+        body = given | {"tags": list(tags), "reads_all": reads_all}
         return await self._call("POST", "keys", json=body, repeatable=False)
 
     async def rotate_key(self, name: str, *, grace_minutes: int = 0) -> JSON:
