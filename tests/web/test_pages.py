@@ -801,7 +801,7 @@ def test_signing_out_takes_drafts_and_searches_from_the_browser_along(read, serv
     reader.submit("/sign-in$", key=KEY)
     token = reader.page.xpath("//body/@data-token")[0]
     ended = reader.http.post(f"{server.url}/sign-out", data={"token": token}, follow_redirects=False)
-    assert ended.headers["clear-site-data"] == '"storage"'
+    assert ended.headers["clear-site-data"] == '"cache", "storage"'
 
 
 @pytest.mark.web
