@@ -27,6 +27,9 @@ WORKERS: Final = 16
 START_SECONDS: Final = 120
 PAUSE: Final = 0.1
 ANSWER_SECONDS: Final = 1200
+HELLOS: Final = ("initialize", "server/discover", "ping")
+HELLO_SECONDS: Final = 30
+"""How long the first messages wait: another program may hold the port and never answer."""
 INTERNAL_ERROR: Final = -32603
 PARSE_ERROR: Final = -32700
 VERSION_FIELD: Final = "io.modelcontextprotocol/protocolVersion"
@@ -54,6 +57,7 @@ class Endpoint:
         self._log = log
         self.version: str | None = None
         self._sent: dict[object, HTTPConnection] = {}
+        self._given_up = set[object]()
 
     def post(self, message: Message) -> Iterator[Message]:
         """Yield the server's responses to a message; find or start a stopped server again.
@@ -61,7 +65,8 @@ class Endpoint:
         Raises:
             OSError: the server cannot be reached or started.
         """
-        with closing(self._connect(ANSWER_SECONDS)) as connection:
+        seconds = HELLO_SECONDS if message.get("method") in HELLOS else ANSWER_SECONDS
+        with closing(self._connect(seconds)) as connection:
             try:
                 connection.connect()
             except ConnectionRefusedError:  # nothing of the message was sent
@@ -76,15 +81,18 @@ class Endpoint:
 
     @contextmanager
     def _cancellable(self, message: Message, connection: HTTPConnection) -> Iterator[None]:
-        """Let `cancel` end the connection during the block."""
+        """Let `cancel` end the connection during the block, or before it."""
         self._sent[message.get("id")] = connection
         try:
+            if message.get("id") in self._given_up:
+                raise OSError("the request was given up")
             yield
         finally:
             self._sent.pop(message.get("id"), None)
 
     def cancel(self, request: str | int) -> None:
         """End the connection of a request, whose answer nobody awaits."""
+        self._given_up.add(request)
         connection = self._sent.get(request)
         if connection and connection.sock:
             with suppress(OSError):
@@ -223,7 +231,8 @@ class Bridge:
             for answer in self._answers(message):
                 if message.get("method") == "initialize":
                     self._endpoint.version = (answer.get("result") or {}).get("protocolVersion")
-                self._write(answer)
+                if message.get("id") not in self._cancelled:
+                    self._write(answer)
         except (OSError, HTTPException, ValueError) as error:
             self._refuse(message, f"kb cannot be reached: {error}")
         except Exception as error:  # noqa: BLE001 - the client must receive a response
