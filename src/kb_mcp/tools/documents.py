@@ -408,10 +408,10 @@ class DocumentTools:
                 return await self._list_path(source_path, listed)
             document_id = listed["documents"][0]["id"]
         if outline:
-            if place or from_chunk:
-                raise Invalid("outline: give it without chunk_id, page, heading, query and from_chunk.")
+            if place:
+                raise Invalid("outline: give it without chunk_id, page, heading and query.")
             whole = await self._engine.document(document_id)
-            return self._read_within(max_tokens, lambda limiter: make_outline(limiter, whole))
+            return self._read_within(max_tokens, lambda limiter: make_outline(limiter, whole, from_chunk))
         document, hit = await (
             self._read_at(document_id, place, around) if place else self._read(document_id, from_chunk, around)
         )
