@@ -84,8 +84,7 @@ def outline(limiter: AnswerLimiter, document: JSON, start: int = 0) -> JSON:
         shown = [entry for entry in shown if entry["chunk"] < following] or shown
         following = max(following, shown[-1]["chunk"] + 1)
         rest += (
-            f" {len(entries) - len(shown)} more:"
-            f" kb_get(document_id={number}, outline=true, from_chunk={following})."
+            f" {len(entries) - len(shown)} more: kb_get(document_id={number}, outline=true, from_chunk={following})."
         )
     return {"notice": NOTICE, **head, "outline": shown, "chunk_count": document["chunk_count"], "rest": rest}
 
