@@ -39,6 +39,9 @@ from kb_mcp.tools.token_budget import (
     with_notice,
 )
 
+WILDCARD: Final = re.compile(r"\s*[\"'.]?[*%?.]{1,2}[\"']?\s*")
+"""What agents send to get everything; a search by meaning would find anything."""
+
 WAIT_SECONDS: Final = 1
 """Seconds that an answer waits for the job of a note."""
 
@@ -126,6 +129,8 @@ class DocumentTools:
         Use it before you answer from memory; one search usually suffices. For a complex question, search with 2-3
         variant phrasings, drop duplicates by chunk_id, and rerank. To list documents, use kb_list; to read on, kb_get.
         """
+        if WILDCARD.fullmatch(query):
+            raise Invalid("query: give words. kb_list lists all documents, or those with a tag.")
         request: dict[str, Any] = compact_answers.given(
             tags=tags,
             tag_any=tag_any,
