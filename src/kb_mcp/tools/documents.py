@@ -39,6 +39,9 @@ from kb_mcp.tools.token_budget import (
     with_notice,
 )
 
+WILDCARD: Final = re.compile(r"\s*[\"'.]?[*%?.]{1,2}[\"']?\s*")
+"""What agents send to get everything; a search by meaning would find anything."""
+
 WAIT_SECONDS: Final = 1
 """Seconds that an answer waits for the job of a note."""
 
@@ -126,6 +129,8 @@ class DocumentTools:
         Use it before you answer from memory; one search usually suffices. For a complex question, search with 2-3
         variant phrasings, drop duplicates by chunk_id, and rerank. To list documents, use kb_list; to read on, kb_get.
         """
+        if WILDCARD.fullmatch(query):
+            raise Invalid("query: give words. kb_list lists all documents, or those with a tag.")
         request: dict[str, Any] = compact_answers.given(
             tags=tags,
             tag_any=tag_any,
@@ -408,10 +413,10 @@ class DocumentTools:
                 return await self._list_path(source_path, listed)
             document_id = listed["documents"][0]["id"]
         if outline:
-            if place or from_chunk:
-                raise Invalid("outline: give it without chunk_id, page, heading, query and from_chunk.")
+            if place:
+                raise Invalid("outline: give it without chunk_id, page, heading and query.")
             whole = await self._engine.document(document_id)
-            return self._read_within(max_tokens, lambda limiter: make_outline(limiter, whole))
+            return self._read_within(max_tokens, lambda limiter: make_outline(limiter, whole, from_chunk))
         document, hit = await (
             self._read_at(document_id, place, around) if place else self._read(document_id, from_chunk, around)
         )
