@@ -60,6 +60,20 @@ def test_parts_are_found_by_names_as_they_are_written_on_windows(change):
     assert not extracted.omitted
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (rb"kept {\rtlch \deleted\delrsid2 gone }{\revised new} words", "kept new words"),
+        (rb"kept \deleted gone \deleted0 words", "kept gone words"),
+        (rb"kept \{ words {\deleted gone\plain not this}", "kept { words gonenot this"),
+        (rb"{\deletedlater kept} words", "kept words"),
+    ],
+)
+def test_rich_text_is_read_as_if_its_changes_were_accepted_where_they_are_certain(written, shown):
+    _, extracted = extract(rb"{\rtf1\ansi " + written + rb"\par}", "a.rtf")
+    assert extracted.text == f"{shown}\n"
+
+
 FLAT = (
     "<?xml version='1.0' encoding='UTF-8'?><office:document xmlns:office='o' xmlns:text='t' xmlns:table='b' xmlns:draw='d'"
     " xmlns:style='s' xmlns:dc='dc' office:mimetype='application/vnd.oasis.opendocument.{}'>"

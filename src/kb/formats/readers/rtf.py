@@ -24,6 +24,8 @@ _OBJECT: Final = "\\objdata"
 _SHOWN: Final = re.compile(
     r"\{\\(?:\*\\shpinst|object|result|shp|shptxt|footnote|\*\\annotation|header[flr]?|footer[flr]?)(?![a-z])"
 )
+_DELETED: Final = re.compile(r"(?<!\\)\{(?>[^{}]*?\\deleted(?![a-z\d]))(?:(?!\\deleted0|\\plain)[^{}])*+\}")
+"""A group of words that are deleted under revision; other groups may have words behind them that are not."""
 _FONT: Final = re.compile(r"\\f(\d{1,9})(?!\d)|\\fcharset(\d{1,9})")
 
 
@@ -53,6 +55,7 @@ def decode_rtf(source: str) -> str:
     escaped = source if "\\bin" in source else _BEYOND_ASCII.sub(lambda match: f"\\'{ord(match[0]):02x}", source)
     try:
         shown = _SHOWN.sub(r"{\\plain", escaped)  # text in place of an object, in a text box or a note
+        shown = _DELETED.sub("", shown)
         text: str = rtf_to_text(_with_short_fonts(_with_links(shown)), errors="replace")
     except (ValueError, LookupError, OverflowError) as error:
         raise Unreadable("the rich text is damaged") from error
