@@ -76,7 +76,9 @@ up-rocm: export KB_RENDER_GID ?= $(shell getent group render | cut -d: -f3)
 
 up up-gpu up-rocm:
 	@compose/make-env.sh
-	$(COMPOSE) up --build --detach --wait || { $(COMPOSE) logs --tail 3; exit 1; }
+	$(COMPOSE) build
+	@compose/back-up-first.sh $(COMPOSE)
+	$(COMPOSE) up --detach --wait || { $(COMPOSE) logs --tail 3; exit 1; }
 
 # It writes the database's password to .env. With it, each `make up` also starts PostgreSQL.
 up-postgres:

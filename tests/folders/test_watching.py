@@ -86,3 +86,31 @@ def test_a_limit_that_was_raised_is_tried_at_once(full):
     (watching.INOTIFY / "max_user_watches").write_text("524288\n")
     asyncio.run(look(folder, 1))
     assert len(attempts) == 2
+
+
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_a_folder_that_another_one_replaced_is_watched_anew(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(watching, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(watching, "TICK_MILLISECONDS", 20)
+    old, new, vault = (tmp_path / name for name in ("old", "new", "vault"))
+    new.mkdir()
+    if kind == "link":
+        old.mkdir()
+        vault.symlink_to(old)
+    else:
+        vault.mkdir()
+
+    async def until_it_ends():
+        ticks = [is_changed async for is_changed in watch(vault, print_error) if replace(is_changed)]
+        return ticks[-1]
+
+    def replace(_):
+        if kind == "link" and vault.readlink() == old:
+            (tmp_path / "aside").symlink_to(new)
+            (tmp_path / "aside").replace(vault)
+        elif kind == "folder" and not old.exists():
+            vault.rename(old)
+            new.rename(vault)
+        return True
+
+    assert asyncio.run(asyncio.wait_for(until_it_ends(), 30)) is True

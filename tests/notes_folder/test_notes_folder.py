@@ -368,6 +368,26 @@ def test_a_full_disk_loses_nothing_and_the_file_is_written_later(kept, monkeypat
     assert kept.file(note).read_text() == "changed"
 
 
+def test_a_conflict_file_that_finds_no_space_is_written_as_soon_as_there_is_some(kept, monkeypatch):
+    note = kept.add("the same line", source_path="x.md")
+    kept.settle()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "_write_part", full)
+        patched.setattr(incoming, "RETRY_SECONDS", 0.0)
+        kept.write("x.md", "the line of a person")
+        kept.edit(note, "the line of an agent")
+        assert {problem.path for problem in kept.settle().problems} == {"x.md"}
+        assert kept.files() == {"x.md": b"the line of a person"}
+    kept.folder._outgoing.failed.clear()
+    status = kept.settle()
+    assert (status.problems, len(status.conflicts)) == ([], 1)
+    assert sorted(kept.files().values()) == [b"the line of a person", b"the line of an agent"]
+
+
 def test_a_folder_that_is_gone_says_since_when_and_how_many_notes_wait(kept, tmp_path, caplog):
     kept.add("text", source_path="x.md")
     kept.settle()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import re
@@ -191,6 +192,7 @@ class World:
     def rename_file(self):
         path, to = self.some_file(), self.path()
         if path and not (self.kept.root / to).exists():
+            self.settle_new(path)
             (self.kept.root / to).parent.mkdir(parents=True, exist_ok=True)
             (self.kept.root / path).rename(self.kept.root / to)
 
@@ -215,6 +217,13 @@ class World:
     def settle_copies(self):
         """Let kb look: if a copy and its original are edited and exchanged in one moment, no edit has a right place."""
         if self.copied:
+            self.kept.settle()
+
+    def settle_new(self, path):
+        """Let kb look at a new file in the place of an old one: after a rename, only its words would lead to its note."""
+        with self.kept.store.read() as tx:
+            known = {disk.inode_of(row.state) for row in self.kept.parts.files(tx).all()}
+        if str((self.kept.root / path).stat().st_ino) not in known:
             self.kept.settle()
 
     def copy_file(self):
@@ -318,6 +327,23 @@ class World:
                 pass
         self.kept.start()
 
+    def fill_disk(self):
+        """Let some writes find no space on the disk; later there is space again."""
+        left, real = [self.random.randrange(3)], OpenFolder.create
+
+        def create(*arguments):
+            left[0] -= 1
+            if left[0] < 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return real(*arguments)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(OpenFolder, "create", create)
+            patch.setattr(outgoing, "RETRY_SECONDS", 0.0)
+            patch.setattr(incoming, "RETRY_SECONDS", 0.0)
+            self.kept.folder.step()
+            self.kept.folder.step()
+
     def unmount(self):
         away = self.kept.root.with_name("away")
         if not self.kept.root.exists():
@@ -397,7 +423,7 @@ OPERATIONS = [
     World.save_by_rename, World.rename_file, World.respell_file, World.exchange_files, World.delete_file,
     World.new_file, World.new_file, World.edit_both, World.edit_both, World.change_clock, World.restart, World.crash,
     World.unmount, World.lose_many, World.say_tag, World.copy_file, World.move_over, World.save_anew,
-    World.rename_case, World.commit, World.check_out, World.mislead,
+    World.rename_case, World.commit, World.check_out, World.mislead, World.fill_disk,
 ]  # fmt: skip
 
 
@@ -417,7 +443,7 @@ def run(kept, seed, steps):
         except (AssertionError, KbError) as error:
             error.add_note(str(kept.folder.status()))
             error.add_note("\n".join(f"{path}: {content.decode()[:80]!r}" for path, content in kept.files().items()))
-            error.add_note(f"seed {seed}, after {len(done)} steps: {', '.join(done[-8:])}")
+            error.add_note(f"seed {seed}, after {len(done)} steps: {', '.join(done[-16:])}")
             raise
     world.check()
 

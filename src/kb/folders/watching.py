@@ -15,6 +15,7 @@ from typing import Final
 
 from kb.folders.disk_view import mounts_around
 from kb.folders.own_data import is_in_own_data, is_own_data
+from kb.folders.timed_reads import ask_folder
 
 TICK_MILLISECONDS: Final = 500
 """Interval of the check for changes."""
@@ -36,23 +37,32 @@ State = frozenset[tuple[str, int, int, int]]
 async def watch(folder: Path, say: Callable[[str], None]) -> AsyncGenerator[bool, None]:
     """Yield at every tick whether something has changed, until the folder cannot be watched any more.
 
-    A disk that was connected or removed is a change after which the folder must be watched again. `say` gets messages
-    about limits of the system.
+    After a disk was connected or removed, or another folder took the place, the folder must be watched again. `say`
+    gets messages about limits of the system.
     """
     if not is_short(folder):
-        disks, looked = mounts_around(folder), time.monotonic()
+        place, looked = _place(folder), time.monotonic()
         async with aclosing(_watch(folder, say)) as ticks:
             async for is_changed in ticks:
                 yield is_changed
                 if time.monotonic() - looked > POLL_SECONDS:
                     looked = time.monotonic()
-                    if mounts_around(folder) != disks:
+                    if _place(folder) != place:
                         yield True
                         return
     if is_short(folder):
         async with aclosing(poll(folder)) as looks:
             async for is_changed in looks:
                 yield is_changed
+
+
+def _place(folder: Path) -> tuple[object, ...]:
+    """Return what changes if other files appear at a path: the system goes on watching a folder that was moved away."""
+    try:
+        status = ask_folder(folder, Path.stat)
+    except OSError:
+        return (mounts_around(folder),)
+    return mounts_around(folder), status.st_dev, status.st_ino
 
 
 async def _watch(folder: Path, say: Callable[[str], None]) -> AsyncGenerator[bool, None]:

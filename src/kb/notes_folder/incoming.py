@@ -5,8 +5,10 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from math import inf
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -43,6 +45,9 @@ DELETE_SECONDS: Final = 2.0
 
 MINUTE: Final = 60.0
 
+RETRY_SECONDS: Final = 30.0
+"""The pause after kb could not take a file for a reason that passes."""
+
 AT_ONCE: Final = 200
 """The most new and changed files of one look, so that new notes need not wait for all of them."""
 
@@ -77,6 +82,14 @@ class Look:
     has_taken: bool = False
 
 
+class Refusal(NamedTuple):
+    """Why kb cannot take a file in this state, and until when: a full disk or a busy database passes."""
+
+    state: str
+    reason: str
+    until: float
+
+
 @dataclass
 class Incoming:
     """Takes changes of files into the notes.
@@ -94,8 +107,8 @@ class Incoming:
     """The number of new and changed files that kb has not taken yet."""
     _seen: dict[str, str] = field(default_factory=dict)
     """The state of each changed file at the last look; it is complete if the next look finds the same."""
-    _refused: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """The state of files that kb cannot take, and the reason."""
+    _refused: dict[str, Refusal] = field(default_factory=dict)
+    """The files that kb cannot take."""
     _missing: dict[int, float] = field(default_factory=dict)
     """The notes whose file is missing, and since when."""
     _held: dict[int, str] = field(default_factory=dict)
@@ -146,7 +159,7 @@ class Incoming:
     def _pass_on(self, look: Look) -> None:
         """Treat Markdown files that cannot be notes as files of other types, such as those in another encoding."""
         noted = {row.path for row in self._rows.values()}
-        for path in self._refused.keys() - noted:
+        for path in {path for path, refusal in self._refused.items() if refusal.until == inf} - noted:
             if file := look.scan.files.pop(path, None):
                 look.scan.others[path] = file
                 look.problems.pop(path, None)
@@ -156,8 +169,12 @@ class Incoming:
         states = {row.path: row.state for row in self._rows.values()}
         changed = {path: file for path, file in look.scan.files.items() if states.get(path) != file.state}
         before, self._seen = self._seen, {path: file.state for path, file in changed.items()}
-        self._refused = {path: known for path, known in self._refused.items() if self._seen.get(path) == known[0]}
-        look.problems |= {path: reason for path, (_, reason) in self._refused.items()}
+        self._refused = {
+            path: known
+            for path, known in self._refused.items()
+            if self._seen.get(path) == known.state and self.now() < known.until
+        }
+        look.problems |= {path: refusal.reason for path, refusal in self._refused.items()}
         complete = [path for path in changed if before.get(path) == changed[path].state and path not in self._refused]
         unsettled = changed.keys() - set(complete) - self._refused.keys() | set(complete[AT_ONCE:])
         sightings = list[Sighting]()
@@ -167,7 +184,7 @@ class Incoming:
             except (disk.Changed, FileNotFoundError):
                 unsettled.add(path)
             except (OSError, ValueError) as error:
-                self._refuse(look, path, changed[path].state, _reason(error))
+                self._refuse(look, path, changed[path].state, error)
         return sightings, unsettled
 
     def _certain(self, sightings: list[Sighting], unsettled: set[str], named: set[int]) -> list[Sighting]:
@@ -274,7 +291,7 @@ class Incoming:
         return occupant is None or occupant.id in moves
 
     def _take(self, sighting: Sighting, document_id: int | None, look: Look) -> None:
-        """Take the content of a file; a file that kb cannot take is a problem until it changes."""
+        """Take the content of a file; a file that kb cannot take is a problem."""
         try:
             if document_id is None:
                 self._add(sighting, look)
@@ -289,7 +306,7 @@ class Incoming:
         except NotFound:
             look.is_settled = False  # it was deleted in the meantime
         except (KbError, OSError, ValueError) as error:
-            self._refuse(look, sighting.path, sighting.state, _reason(error))
+            self._refuse(look, sighting.path, sighting.state, error)
 
     def _add(self, sighting: Sighting, look: Look) -> None:
         """Add the note of a new file."""
@@ -420,8 +437,9 @@ class Incoming:
             self.parts.files(tx).put(row, base.packed())
         self._rows[document_id] = row
 
-    def _refuse(self, look: Look, path: str, state: str, reason: str) -> None:
-        self._refused[path] = state, reason
+    def _refuse(self, look: Look, path: str, state: str, error: Exception) -> None:
+        reason = _reason(error)
+        self._refused[path] = Refusal(state, reason, self.now() + RETRY_SECONDS if _passes(error) else inf)
         look.problems[path] = reason
         logger.warning("a file is skipped in the notes folder, see 'kb notes': %s", reason)
 
@@ -534,6 +552,13 @@ def _new_title(note: Document, base: FileContent, file: FileContent) -> str | No
     if "title" in base.own and base.title and not file.title:
         return NO_TITLE
     return file.title if file.title not in (None, base.title, note.title) else None
+
+
+def _passes(error: Exception) -> bool:
+    """Return whether a file may be taken later although it stays as it is."""
+    if isinstance(error, KbError):
+        return error.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return isinstance(error, OSError)
 
 
 def _reason(error: Exception) -> str:

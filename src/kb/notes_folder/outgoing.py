@@ -34,6 +34,9 @@ QUIET_SECONDS: Final = 2.0
 
 MOST_OWN: Final = 1000
 
+UNWRITTEN: Final = 0
+"""The version in the record of a file that kb is about to create."""
+
 SAID: Final = "its text says these tags"
 
 RETRY_SECONDS: Final = 30.0
@@ -201,9 +204,16 @@ class Outgoing:
             note = replace(note, source_path=PurePosixPath(path_of(note)).name)
         path = free_path(path_of(note), self._is_taken)
         text, base = rendered(each.note, each.text, self.parts.title(path), with_id=self.parts.with_ids)
+        self._announce(each, path, text.encode(), base)
         state = disk.create(self.parts.place(path), text.encode(), each.note.id)
         self._taken.add(folded(path))
         return Written(self._row(each, path, state, text.encode()), base)
+
+    def _announce(self, each: Waiting, path: str, content: bytes, base: FileContent) -> None:
+        """Record a file before it is there: if the engine is killed and somebody edits it, it is still the note's."""
+        file = NoteFile(each.note.id, path, each.note.source_path, UNWRITTEN, "", disk.digest_of(content))
+        with self.parts.store.write() as tx:
+            self.parts.files(tx).put(file, base.packed())
 
     def _is_taken(self, path: str) -> bool:
         """Return whether something has a path.
