@@ -63,6 +63,14 @@ def test_parts_are_found_by_names_as_they_are_written_on_windows(change):
     assert not extracted.omitted
 
 
+def test_a_note_in_the_middle_of_a_word_of_rich_text_follows_the_paragraph():
+    notes = rb"{\footnote\pard One {\b note}.}", rb"{\*\annotation\pard Another.}"
+    _, extracted = extract(rb"{\rtf1\ansi Whim%bbrel and cur%blew\par next\par}" % notes, "a.rtf")
+    assert extracted.text == "Whimbrel and curlew\nOne note.\nAnother.\nnext\n"
+    _, extracted = extract(rb"{\rtf1\ansi the la%bst" % notes[0], "a.rtf")
+    assert extracted.text == "the last\nOne note.\n"
+
+
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
