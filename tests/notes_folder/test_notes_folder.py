@@ -102,7 +102,11 @@ def test_changes_of_the_same_line_keep_both_texts_and_the_status_says_so(kept):
         ("one\ntwo\n", "ONE\ntwo\nagent\n", "one\ntwo\nperson\n", "ONE\ntwo\nperson\nagent\n"),
         ("one\n", "one\nagent\n", "one\nagent\nperson\n", "one\nagent\nperson\n"),
         ("one\n", "one\nagent\nmore\n", "one\nagent\n", "one\nagent\nmore\n"),
-        ("one\ntwo\n", "one\nTWO\n", "one\ntwo\nperson\n", None),
+        ("one\ntwo\n", "one\nTWO\n", "one\ntwo\nperson\n", "one\nTWO\nperson\n"),
+        ("one\ntwo", "one\nTWO", "one\ntwo\nperson", "one\nTWO\nperson"),
+        ("one\ntwo\n", "one\ntwo\nagent\n", "one\nTWO", "one\nTWO\nagent\n"),
+        ("one\ntwo\n", "one\n", "one\ntwo\nperson\n", None),
+        ("one\ntwo\n", "one\nTWO\nagent\n", "one\nZWEI\nperson\n", None),
         ("one\n", "agent\n", "person\n", None),
     ],
 )
@@ -199,6 +203,15 @@ def test_a_note_that_moves_takes_its_file_along(kept):
     kept.settle()
     assert list(kept.files()) == ["d.md"]
     assert not (kept.root / "a").exists()
+
+
+def test_a_note_that_moves_while_its_file_is_edited_takes_the_file_along(kept):
+    note = kept.add("text", source_path="a/x.md")
+    kept.settle()
+    (kept.root / "a" / "x.md").write_text("text by hand")
+    kept.move(note, "b/y.md")
+    kept.settle()
+    assert (kept.files(), kept.text(note)) == ({"b/y.md": b"text by hand"}, "text by hand")
 
 
 def test_a_copy_of_a_file_is_a_note_of_its_own(kept):
