@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import re
+import sys
 import shutil
 import time
 from dataclasses import replace
@@ -351,6 +352,23 @@ def test_a_read_only_file_is_not_written(kept):
     status = kept.settle()
     assert file.read_text() == "text"
     assert [(problem.path, problem.reason) for problem in status.problems] == [("x.md", "It is read-only.")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell who has a file open")
+def test_a_file_that_a_program_is_writing_is_written_after_it_was_closed(kept):
+    note = kept.add("begin", source_path="x.md")
+    kept.settle()
+    with (kept.root / "x.md").open("a") as file:
+        file.write("first line\n")
+        file.flush()
+        kept.edit(note, tags_add=["t"])
+        [problem] = kept.settle().problems
+        assert (problem.path, "has it open" in problem.reason) == ("x.md", True)
+        file.write("second line\n")
+    kept.folder._outgoing.failed.clear()
+    assert kept.settle().problems == []
+    assert kept.text(note) == "beginfirst line\nsecond line\n"
+    assert kept.files() == {"x.md": b"---\ntags: [t]\n---\nbeginfirst line\nsecond line\n"}
 
 
 def test_a_full_disk_loses_nothing_and_the_file_is_written_later(kept, monkeypatch):
