@@ -76,7 +76,9 @@ up-rocm: export KB_RENDER_GID ?= $(shell getent group render | cut -d: -f3)
 
 up up-gpu up-rocm:
 	@compose/make-env.sh
-	$(COMPOSE) up --build --detach --wait || { $(COMPOSE) logs --tail 3; exit 1; }
+	$(COMPOSE) build
+	@compose/back-up-first.sh $(COMPOSE)
+	$(COMPOSE) up --detach --wait || { $(COMPOSE) logs --tail 3; exit 1; }
 
 # It writes the database's password to .env. With it, each `make up` also starts PostgreSQL.
 up-postgres:
@@ -181,7 +183,7 @@ test-reference: .venv-reference/stamp
 OVER_STORE = tests/store/test_store.py tests/store/test_folder_watches.py tests/store/test_blobs.py tests/store/test_note_updates.py tests/store/test_second_vectors.py \
   tests/store/test_bin.py tests/store/test_precisions.py tests/store/test_context.py tests/store/test_history.py tests/store/test_history_model.py tests/store/test_in_step.py \
   tests/worker/test_attachments.py tests/documents/test_originals.py tests/worker/test_worker.py tests/folders/test_inbox.py tests/documents/test_page_picture.py \
-  tests/search/test_service.py tests/index/test_segmentation.py \
+  tests/search/test_service.py tests/index/test_segmentation.py tests/index/test_one_form.py \
   tests/formats/test_fuzz_readers.py::test_any_cursor_is_refused_or_gives_a_page \
   tests/access/test_audit.py tests/e2e/test_reembed.py tests/cli/test_reembed.py
 OVER_HTTP = tests/http tests/mcp

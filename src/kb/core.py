@@ -23,6 +23,7 @@ from kb.documents.blob_place import bring_in, open_blobs
 from kb.documents.disk_use import DiskUse, kept_sizes, sizes
 from kb.documents.originals import Originals, queue_unread
 from kb.documents.page_pictures import PagePictures
+from kb.documents.thumbnails import Thumbnails
 from kb.embed.protocol import Embedder
 from kb.filesystem import make_folder
 from kb.formats.installed_types import DOC_TYPES
@@ -67,6 +68,9 @@ MAX_WAIT = 1.5
 
 MAX_PICTURES = 8
 """The maximum number of page pictures in progress or waiting. kb draws one after another."""
+
+MAX_THUMBNAILS = 64
+"""The same for thumbnails: a list asks for several at once, and most are kept."""
 
 LOOK_SECONDS = 2.0
 """How often clients that wait for a job check it, if other processes do jobs and notifications may be lost."""
@@ -160,7 +164,8 @@ def open_originals(settings: Settings, store: Store) -> Originals:
     blobs = open_blobs(settings.blob_url, store, settings.files_dir.parent)
     if blobs.is_shared:
         bring_in(store, blobs, settings.files_dir.parent, settings.data_dir)
-    return Originals(blobs, keep=settings.keep_files)
+    small = Thumbnails(None if blobs.is_shared else settings.thumbnails_dir)
+    return Originals(blobs, small, keep=settings.keep_files)
 
 
 def start_worker(settings: Settings, instruments: Instruments, stack: ExitStack) -> Core:
@@ -225,6 +230,7 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
     queues = {
         "searches": queue,
         "pictures": Admission(MAX_PICTURES, 1, "page pictures are requested"),
+        "thumbnails": Admission(MAX_THUMBNAILS, 4, "thumbnails are requested"),
         "maps": Admission(MAX_MAPS, MAPS_AT_ONCE, "maps are requested"),
         "comparisons": Admission(MAX_COMPARISONS, 1, "comparisons are requested"),
     }
@@ -246,6 +252,7 @@ def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack:
         pages=pictures,
         reembedder=reembedder,
         picture_queue=queues["pictures"],
+        thumbnail_queue=queues["thumbnails"],
         map=stack.enter_context(DocumentMapper(store)),
         map_queue=queues["maps"],
         comparison_queue=queues["comparisons"],
@@ -382,7 +389,8 @@ def check_ocr(settings: Settings) -> None:
 
 
 def drawing_limits(settings: Settings) -> Limits:
-    return replace(parser_limits(settings), seconds=min(settings.parse_seconds, DRAWING_SECONDS))
+    seconds = min(settings.parse_seconds, DRAWING_SECONDS)
+    return replace(parser_limits(settings), seconds=seconds, thumbnails=True)
 
 
 def about(embedder: Embedder) -> dict[str, str]:

@@ -337,6 +337,11 @@ class Settings(EngineAccess):
         return self._files_of_database / "files"
 
     @property
+    def thumbnails_dir(self) -> Path:
+        """The folder of thumbnails, which kb can make again."""
+        return self._files_of_database / "thumbnails"
+
+    @property
     def _files_of_database(self) -> Path:
         """The folder of this database's files. Another database has its own, and must not treat these as leftovers."""
         if self.database_url in (None, f"sqlite:///{self.data_dir / 'kb.db'}"):

@@ -11,8 +11,10 @@ gc.disable()
 def start() -> None:
     """Run the command line; Ctrl-C stops it without a traceback, even during the import."""
     try:
-        from kb_cli.main import main
-
+        if sys.argv[1:] == ["hook"]:  # it runs at each prompt, and needs no parser of options
+            from kb_cli.commands.hook import hook as main
+        else:
+            from kb_cli.main import main
         main()
     except KeyboardInterrupt:
         sys.exit(130)

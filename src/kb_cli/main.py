@@ -71,6 +71,7 @@ COMMAND_GROUPS: Final = {
         "import": "kb_cli.commands.export:import_",
         "doctor": "kb_cli.commands.doctor:doctor",
         "reindex": "kb_cli.commands.doctor:reindex",
+        "upgrade": "kb_cli.commands.upgrade:upgrade",
         "reembed": "kb_cli.commands.reembed:reembed",
         "model": "kb_cli.commands.model:model",
         "eval": "kb_cli.commands.eval:eval_",

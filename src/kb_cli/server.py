@@ -20,6 +20,7 @@ import uvicorn
 from pydantic import Field
 from starlette.applications import Starlette
 
+from kb import __version__
 from kb.api.errors import SettingError
 from kb.asgi.security_headers import ANSWER_HEADERS
 from kb.asgi.subapps import SubApp, choose, compose, installed
@@ -124,8 +125,7 @@ def run(**flags: object) -> None:
     folder = data_folder(environment)
     with listen(settings, folder) as listener:
         url = local_address(listener)
-        if is_for_person:
-            banner.print_starting(folder)
+        banner.print_starting(folder) if is_for_person else logger.info("starting kb %s in %s", __version__, folder)
         is_open = any(app.keys and not any(is_set(key, environment) for key in app.keys) for app in chosen.values())
         print_ready = partial(banner.print_ready, url, folder, list(chosen), is_open=is_open)
         on_ready = print_ready if is_for_person else None

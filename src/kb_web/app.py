@@ -1,7 +1,7 @@
 """The web interface as an ASGI app."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Final
@@ -21,7 +21,7 @@ from kb.asgi.body_limits import BodyLimitMiddleware
 from kb.asgi.error_replies import on_http_exception
 from kb.asgi.hosts import HostMiddleware, OriginMiddleware
 from kb.asgi.request import RequestMiddleware, request_seconds
-from kb.asgi.subapps import AppContext, WatchFolder
+from kb.asgi.subapps import AppContext, TextModel, WatchFolder
 from kb.settings import Settings, listed
 from kb.telemetry.tracing import start_tracing
 from kb_web.forms import BYTES_OF_CHARACTER
@@ -52,10 +52,16 @@ def create_app(context: AppContext | None = None) -> Starlette:
     settings = Settings.read(context.environment)
     if not all(map(find_spec, NEEDED)):
         return Starlette(routes=[Route("/", absent)], exception_handlers={HTTPException: on_nothing})
-    return pages_app(settings, context.engine, context.watch_folder)
+    return pages_app(settings, context.engine, context.watch_folder, context.model)
 
 
-def pages_app(settings: Settings, engine: ASGIApp, watch_folder: WatchFolder | None = None) -> Starlette:
+def pages_app(
+    settings: Settings,
+    engine: ASGIApp,
+    watch_folder: WatchFolder | None = None,
+    model: Callable[[], TextModel | None] = lambda: None,
+) -> Starlette:
+    from kb_web.guide_search import GuideSearch
     from kb_web.pages import on_error
     from kb_web.routes import ROUTES
     from kb_web.sessions import Sessions
@@ -82,6 +88,7 @@ def pages_app(settings: Settings, engine: ASGIApp, watch_folder: WatchFolder | N
     stopping = asyncio.Event()
     app.state.visits = Sessions(engine, settings.data_dir)
     app.state.settings = settings
+    app.state.guide = GuideSearch(model, settings.data_dir)
     app.state.watch_folder = watch_folder
     app.state.registry = registry
     app.state.stopping = stopping

@@ -58,8 +58,8 @@ def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup
         end = max(text.rfind(" ", start, end), start + SNIPPET // 2)
     pieces, at = [Markup("… ") if start else Markup("")], start
     for first, last in sorted(map(tuple, ranges)):
-        word = shown(first, last) or text[first:last]
-        if first >= at and last <= end and not any(first in address for address in hidden):
+        word = shown(first, last)  # empty in what the text hides: the target of a link, a comment
+        if word and first >= at and last <= end and not any(first in address for address in hidden):
             pieces += [shown(at, first), Markup("<mark>{}</mark>").format(word)]
             at = last
     pieces += [shown(at, end).rstrip(), Markup(" …") if end < len(text) else Markup("")]

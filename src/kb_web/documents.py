@@ -42,7 +42,7 @@ PAGE: Final = 50
 MOST_MARKED, LONGEST_MARKED = 32, 100
 """Words to mark in a picture, and their length."""
 
-ORDERS: Final = ("recent", "oldest", "date")
+ORDERS: Final = ("recent", "oldest", "date", "title", "path")
 COUNTED: Final = 500
 """Number of documents of a filtered list whose tags are counted."""
 
@@ -316,6 +316,13 @@ async def page_picture(request: Request, visit: Visit) -> Response:
     words = [word for word in request.query_params.getlist("word") if 0 < len(word) <= LONGEST_MARKED][:MOST_MARKED]
     content = await visit.engine.page_picture(request.path_params["id"], request.path_params["number"], chunk, words)
     return Response(content, headers=PAGE_HEADERS, media_type="image/png")
+
+
+async def thumbnail(request: Request, visit: Visit) -> Response:
+    """Return a document in small; the browser keeps it until the address names another change."""
+    content = await visit.engine.thumbnail(request.path_params["id"])
+    headers = {**PAGE_HEADERS, **FOREIGN_HEADERS, "Cache-Control": "private, max-age=31536000, immutable"}
+    return Response(content, headers=headers, media_type="image/webp")
 
 
 async def picture(

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from math import log
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +17,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from kb.markdown.blocks import text_of
-from kb_web.marking import mark
 from kb_web.pages import redirect, render
 from kb_web.sessions import Visit
 
@@ -37,14 +34,6 @@ TAKEN: Final = {
 """Ids that the layout and its scripts use."""
 
 LONGEST_QUERY: Final = 200
-MAX_WORDS: Final = 8
-MAX_RESULTS: Final = 20
-SNIPPET: Final = 220
-SHORT: Final = 2
-"""Words of this length count only if a query has no longer ones."""
-
-LESS_LIKELY: Final = ("adr/", "README")
-"""Few readers look for these pages, so that they count half."""
 
 
 @dataclass(slots=True)
@@ -84,11 +73,12 @@ async def show(request: Request, visit: Visit) -> Response:
     picture = files().get(path)
     if picture is not None and picture.suffix != ".md":
         return FileResponse(picture)
+    request.app.state.guide.prepare()
     page = await asyncio.to_thread(page_named, path or FIRST.removesuffix(".md"))
     first = await asyncio.to_thread(page_named, FIRST.removesuffix(".md"))
     if page is None or first is None:
         raise HTTPException(404)
-    results = await asyncio.to_thread(search, query) if query.strip() else None
+    results = await asyncio.to_thread(request.app.state.guide.search, query) if query.strip() else None
     return render(request, "guide.html", page=page, sections=first.sections, query=query, results=results)
 
 
@@ -99,6 +89,10 @@ def files() -> dict[str, Path]:
     if folder is None:
         return {}
     return {file.relative_to(folder).as_posix(): file for file in sorted(folder.rglob("*")) if file.suffix in TYPES}
+
+
+def pages() -> list[GuidePage]:
+    return [page for name in files() if name.endswith(".md") and (page := page_named(name.removesuffix(".md")))]
 
 
 def page_named(name: str) -> GuidePage | None:
@@ -189,60 +183,3 @@ def _links(children: list[Any], folder: str) -> Iterator[tuple[str, str]]:
                     yield place.removesuffix(".md"), children[index + 1].content
         elif token.type == "link_close" and is_outside:
             token.tag, is_outside = "span", False
-
-
-def search(query: str) -> list[tuple[GuidePage, Section, Markup]]:
-    """Return the pages with words of a query, best first, each with its best section and a snippet of it.
-
-    A word counts more if few sections have it.
-    """
-    words = re.findall(r"[\w.-]+", query.lower())
-    words = [word.removesuffix("s") for word in words if len(word) > SHORT] or words
-    words = list(dict.fromkeys(words))[:MAX_WORDS]
-    pages = [page for name in files() if name.endswith(".md") and (page := page_named(name.removesuffix(".md")))]
-    sections = [section for page in pages for section in page.sections]
-    weights = {}
-    for word in words:
-        count = sum(position(word, section.heading) >= 0 or position(word, section.text) >= 0 for section in sections)
-        weights[word] = log(1 + len(sections) / (1 + count))
-    best = [max(found, key=itemgetter(0)) for page in pages if (found := [*_scored(page, weights)])]
-    best = sorted(best, key=itemgetter(0), reverse=True)[:MAX_RESULTS]
-    words.sort(key=weights.__getitem__, reverse=True)
-    return [(page, section, snippet(section.text, words)) for _, page, section in best]
-
-
-def position(word: str, text: str) -> int:
-    """Return the position of the first word of a text that begins with `word`, in lower case; -1 if none does."""
-    text = text.lower()
-    at = text.find(word)
-    while at > 0 and text[at - 1].isalnum():
-        at = text.find(word, at + 1)
-    return at
-
-
-def _scored(page: GuidePage, weights: dict[str, float]) -> Iterator[tuple[float, GuidePage, Section]]:
-    """Yield the sections of a page with their scores; a section with all words of the query counts most."""
-    share = 0.5 if page.name.startswith(LESS_LIKELY) else 1
-    for section in page.sections:
-        score, count = 0.0, 0
-        for word, weight in weights.items():
-            in_heading, in_text = position(word, section.heading) >= 0, position(word, section.text) >= 0
-            if in_heading or in_text:
-                in_title = position(word, page.title) >= 0
-                score += weight * (4 * in_title + 2 * (in_heading and section.level > 1) + in_text)
-                count += 1
-        if count:
-            yield score * share * count / len(weights), page, section
-
-
-def snippet(text: str, words: list[str]) -> Markup:
-    """Return the part of a section around the first word that it has; put the most important word first."""
-    at = next((found for word in words if (found := position(word, text)) >= 0), 0)
-    at = max(0, at - SNIPPET // 3)
-    line = text.rfind("\n", 0, at) + 1
-    begin = line if at - line < SNIPPET // 3 else text.find(" ", at) + 1
-    part = " ".join(text[begin : begin + SNIPPET].split())
-    if begin + SNIPPET < len(text):
-        part = f"{part.rpartition(' ')[0]} …"
-    beginnings = "|".join(map(re.escape, words))
-    return mark(part, set(re.findall(rf"(?<![^\W_])(?:{beginnings})\w*", part, re.IGNORECASE)))

@@ -5,7 +5,7 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -14,7 +14,7 @@ from starlette.responses import Response
 from kb.asgi.hosts import outer_address
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb_web.document_html import Row
-from kb_web.pages import kind, render, size
+from kb_web.pages import kind, render, size, zone_of
 from kb_web.rows import document_row, job_row
 from kb_web.sessions import Visit
 
@@ -27,7 +27,8 @@ async def overview(request: Request, visit: Visit) -> Response:
     status = await visit.engine.status()
     failed = await visit.engine.jobs(status="failed", limit=10)
     types = sorted(((kind(name), number) for name, number in status["documents"].items()), key=lambda row: -row[1])
-    added, is_whole = await recent(visit)
+    zone = zone_of(request)
+    added, is_whole = await recent(visit, zone)
     return render(
         request,
         "overview.html",
@@ -36,6 +37,7 @@ async def overview(request: Request, visit: Visit) -> Response:
         types=types,
         days=added,
         is_whole=is_whole,
+        is_utc=zone is UTC,
         failed=[job_row(job) for job in failed["jobs"]],
     )
 
@@ -46,17 +48,20 @@ async def server(request: Request, visit: Visit) -> Response:
     return render(request, "server.html", status=status, passed=passed, storage=used)
 
 
-async def recent(visit: Visit) -> tuple[list[tuple[str, int]], bool]:
+async def recent(visit: Visit, zone: tzinfo) -> tuple[list[tuple[str, int]], bool]:
     """Return the number of documents added or changed on each recent day, and whether all were counted."""
-    today = datetime.now(UTC).date()
+    today = datetime.now(zone).date()
     first = today - timedelta(days=DAYS - 1)
-    counts: Counter[str] = Counter()
+    counts: Counter[date] = Counter()
     seen = 0
-    async for page in visit.engine.document_pages(MAX_COUNTED, updated_after=f"{first}T00:00:00Z", sort="recent"):
+    async for page in visit.engine.document_pages(
+        MAX_COUNTED, updated_after=datetime.combine(first, time.min, zone).isoformat(), sort="recent"
+    ):
         seen += len(page["documents"])
-        counts.update((document["updated_at"] or document["created_at"])[:10] for document in page["documents"])
+        changed = (datetime.fromisoformat(row["updated_at"] or row["created_at"]) for row in page["documents"])
+        counts.update(moment.astimezone(zone).date() for moment in changed)
     days = [first + timedelta(days=day) for day in range(DAYS)]
-    return [(f"{day.day} {day:%b}", counts[day.isoformat()]) for day in days], seen < MAX_COUNTED
+    return [(f"{day.day} {day:%b}", counts[day]) for day in days], seen < MAX_COUNTED
 
 
 async def storage(visit: Visit) -> Row | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from functools import cache
 from hashlib import sha256
 from http import HTTPStatus
@@ -39,6 +39,9 @@ THEME: Final = "kb_theme"
 """The cookie with the theme that was chosen for a browser."""
 
 THEMES: Final = ("light", "dark")
+ZONE: Final = "kb_zone"
+"""The cookie with the minutes by which the reader's clock is ahead of UTC, which a script sets."""
+
 LONGEST_KEPT: Final = 8 << 20
 """Maximum size in bytes of a field that is kept while its writer signs in; the form has its own limit."""
 
@@ -103,7 +106,7 @@ def templates() -> Environment:
     environment = Environment(
         loader=PackageLoader("kb_web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    filters = (moment, own_date, broken, size, kind, count, plain, milliseconds, line_path)
+    filters = (moment, own_date, broken, size, kind, count, plain, milliseconds, line_path, waiting)
     environment.filters |= {function.__name__: function for function in filters} | {"when": when, "omitted": phrase}
     environment.globals |= {"assets": assets(), "types": TYPE_NAMES}
     return environment
@@ -211,6 +214,13 @@ def broken(path: str) -> Markup:
     return Markup("<wbr>").join(map(escape, re.split("(?<=[/_])", path)))
 
 
+def zone_of(request: Request) -> timezone:
+    """Return the reader's time zone; UTC without the script that says it."""
+    minutes = request.cookies.get(ZONE, "")
+    is_known = re.fullmatch(r"-?\d{1,3}", minutes)
+    return timezone(timedelta(minutes=int(minutes))) if is_known else UTC
+
+
 def moment(text: str | None) -> str:
     return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC" if text else ""
 
@@ -235,6 +245,12 @@ def kind(doc_type: str) -> str:
 
 def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def waiting(status: Row) -> int:
+    """Return the number of files that kb has still to read."""
+    folder = status["notes_folder"] or {"to_read": 0}
+    return int(status["queue"]["queued"] + status["queue"]["running"] + folder["to_read"])
 
 
 def milliseconds(number: float) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from kb.api.errors import Invalid
 from kb.api.search_wording import FEW, PROBABLY_NOT, end_of_exact, has_no_word
 from kb_web.document_html import Row, plain, snippet
 from kb_web.marking import matched
-from kb_web.pages import render
+from kb_web.pages import render, zone_of
 from kb_web.rows import document_row, place
 from kb_web.search_filters import facets
 from kb_web.search_form import COUNTED, LIMIT, MODES, SearchForm
@@ -27,7 +28,7 @@ FEW_TOGETHER: Final = 4
 
 async def search(request: Request, visit: Visit) -> Response:
     """Show search results, or recent documents if the query is empty."""
-    asked = SearchForm.of(request.query_params)
+    asked = SearchForm.of(request.query_params, zone_of(request))
     if not asked.query:
         return render(request, "search.html", asked=asked, modes=MODES, **await home(visit))
     top = min(COUNTED, request.app.state.settings.max_top)
@@ -87,7 +88,7 @@ def by_a_person(rows: Iterable[Row]) -> list[Row]:
 def shown(asked: SearchForm, results: Sequence[Row], every: Sequence[Row]) -> list[Row]:
     """Return results for the page, with scores relative to all results."""
     scale = {name: _scale([result[name] for result in every]) for name in ("score", "fts_score", "vec_score")}
-    return [
+    rows = [
         {
             **document_row(result),
             "href": href(result, result["document_id"], asked.query),
@@ -106,6 +107,10 @@ def shown(asked: SearchForm, results: Sequence[Row], every: Sequence[Row]) -> li
         }
         for result in results
     ]
+    if not asked.recent:  # the order has more grounds than the score, and no bar is longer than one above it
+        for row, most in zip(rows, accumulate((row["bars"]["score"] for row in rows), min), strict=True):
+            row["bars"]["score"] = most
+    return rows
 
 
 def href(passage: Row, document_id: int, query: str) -> str:
@@ -116,6 +121,8 @@ def place_below(result: Row) -> str:
     """Return the location of a result in words, without a heading that repeats the title; it may be empty."""
     where, title = result["place"], plain(result["title"], 80)
     headings = [heading for heading in where["heading"] if plain(heading, 80) != title]
+    if result["doc_type"] == "image":
+        return ""
     is_only_title = where["heading"] and not headings and not where["page"]
     return "" if is_only_title else place({**where, "heading": headings}, result["doc_type"])
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, time, tzinfo
 from typing import Any, Final, Self
 from urllib.parse import urlencode
 
@@ -33,9 +33,11 @@ class SearchForm:
     by_passage: bool = False
     recent: bool = False
     limit: int = LIMIT
+    zone: tzinfo = UTC
+    """In which the days of `after` and `before` begin."""
 
     @classmethod
-    def of(cls, params: QueryParams) -> Self:
+    def of(cls, params: QueryParams, zone: tzinfo = UTC) -> Self:
         """Return the parameters of a URL; ignore invalid ones."""
         more = params.get("n", "")
         return cls(
@@ -51,6 +53,7 @@ class SearchForm:
             by_passage=params.get("by") == "passage",
             recent=params.get("sort") == "recent",
             limit=max(LIMIT, min(int(more), COUNTED)) if more.isdecimal() and len(more) < 4 else LIMIT,
+            zone=zone,
         )
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -91,10 +94,13 @@ class SearchForm:
             "lang": self.lang,
             "source_prefix": self.path,
             "name": self.name,
-            "after": self.after and f"{self.after}T00:00:00Z",
-            "before": self.before and f"{self.before}T00:00:00Z",
+            "after": self.after and self._midnight(self.after),
+            "before": self.before and self._midnight(self.before),
         }
         return {name: value for name, value in given.items() if value}
+
+    def _midnight(self, day: str) -> str:
+        return datetime.combine(date.fromisoformat(day), time.min, self.zone).isoformat()
 
     def request(self, top: int) -> dict[str, Any]:
         """Return the search request for the engine's API."""

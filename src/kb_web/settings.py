@@ -157,7 +157,8 @@ async def act_on_key(visit: Visit, act: str, name: str, form: FormData) -> Row |
         return made
     if act == "make":
         tags, path = split_tags(str(form.get("tags", ""))), str(form.get("path", "")).strip() or None
-        return await visit.engine.make_key(name, right=str(form.get("right", "")), tags=tags, path=path)
+        right, reads_all = str(form.get("right", "")), form.get("reads_all") is not None
+        return await visit.engine.make_key(name, right=right, tags=tags, path=path, reads_all=reads_all)
     if act == "rotate":
         is_own = (await visit.engine.own_rights())["name"] == name
         made = await visit.engine.rotate_key(name)
@@ -196,7 +197,7 @@ async def show_keys(
         is_shared=_is_shared(state["settings"]),
         made=made,
         wrong=wrong,
-        sent={"name": "", "right": "read", "tags": "", "path": ""} | (sent or {}),
+        sent={"name": "", "right": "read", "tags": "", "path": "", "reads_all": ""} | (sent or {}),
     )
 
 

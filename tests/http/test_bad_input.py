@@ -404,12 +404,21 @@ async def test_a_short_word_is_named_too_and_never_taken_for_another(api, tag):
     assert set(texts) == set(TEXTS)
 
 
-async def test_words_of_which_most_are_unknown_are_left_as_they_are_and_none_is_said_to_be_searched_for(api, tag):
-    query = "zepp oce zeppelin quatermaster"
+async def test_words_of_another_language_are_left_as_they_are_and_none_is_said_to_be_searched_for(api, tag):
+    query = "zeppelin quatermaster gewartet"
     reply = await api.search(query=query, tags=[tag], fts_only=True)
-    assert reply["unknown"] == [{"word": word, "nearest": []} for word in ("zepp", "oce", "quatermaster")]
+    assert reply["unknown"] == [{"word": word, "nearest": []} for word in ("quatermaster", "gewartet")]
     assert reply["as_typed"] is None
     assert {result["text"] for result in reply["results"]} == {TEXTS[0], TEXTS[2]}
+
+
+async def test_three_words_of_four_may_be_misspelled(api, tag):
+    query = "quatermaster countss blankest zeppelin"
+    reply = await api.search(query=query, tags=[tag], fts_only=True)
+    nearest = {each["word"]: each["nearest"][0] for each in reply["unknown"]}
+    assert nearest == {"quatermaster": "quartermaster", "countss": "counts", "blankest": "blankets"}
+    assert reply["as_typed"] == '"quatermaster" "countss" "blankest" zeppelin'
+    assert reply["results"][0]["text"] == TEXTS[1]
 
 
 @pytest.mark.parametrize("query", ["zeppelin quartermaster", "zeppelin -quatermaster", "quatermast*", "quater-master"])

@@ -8,13 +8,13 @@ import shutil
 import subprocess
 import sys
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from kb.api.errors import MaintenanceRunning
+from kb.api.errors import MaintenanceRunning, StoreError
 from kb.backup import restore
 from kb.backup.make import back_up
 from kb.backup.storage import backup_folders
@@ -280,3 +280,20 @@ def test_the_last_hour_counts_searches_and_documents_with_their_times(start_serv
     assert 0 < after["searches"]["p50_ms"] <= after["searches"]["p95_ms"]
     assert sum(each["count"] for each in after["searches"]["minutes"]) == after["searches"]["count"]
     assert len(after["searches"]["minutes"]) == 60
+
+
+def test_whoever_asks_for_the_backups_does_not_wait_for_a_disk_that_is_gone(tmp_path, monkeypatch):
+    back = threading.Event()
+    monkeypatch.setattr(maintenance_tasks, "LIST_SECONDS", 0.05)
+    monkeypatch.setattr(maintenance_tasks.storage, "backup_folders", lambda _: back.wait() and [])
+    tasks = MaintenanceTasks(Settings(data_dir=tmp_path / "data", backup_dir=tmp_path))
+    with pytest.raises(StoreError, match="its disk does not respond"):
+        tasks.state()
+    back.set()
+    eventually("the disk responds", lambda: listed(tasks) == [])
+
+
+def listed(tasks):
+    with suppress(StoreError):
+        return tasks.state().backups
+    return None

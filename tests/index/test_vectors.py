@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kb.index.vectors.coded_index import CodedIndex, StoredIndex, VectorCache
 from kb.index.vectors.flat_index import FlatIndex
-from kb.index.vectors.projection import project
+from kb.index.vectors.projection import evened, project
 from kb.index.vectors.quantize import Quantizer
 from kb.index.vectors.scores import ScoredChunks
 from kb.index.vectors.shared_rows import Rows
@@ -315,12 +315,21 @@ def test_the_same_vectors_lie_at_the_same_places_and_fill_the_plane():
     assert places.max(axis=0) == pytest.approx([1, 1])
 
 
+def test_many_like_vectors_leave_room_for_the_others():
+    alike = scattered(60) / 40 + np.r_[np.full(1, 20), np.zeros(63)].astype(np.float32)
+    plain = project(np.concatenate([scattered(30, seed=2), alike]))
+    places = evened(plain)
+    assert np.ptp(places[30:], axis=0).min() > 3 * np.ptp(plain[30:], axis=0).min()
+    for axis in range(2):
+        assert (np.diff(places[np.argsort(plain[:, axis]), axis]) > 0).all(), "the order along an axis stays"
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_few_vectors_have_places_too(count):
-    assert np.isfinite(project(scattered(count))).all()
+    assert np.isfinite(evened(project(scattered(count)))).all()
 
 
 def test_vectors_that_are_all_the_same_lie_at_one_place():
-    places = project(np.ones((50, 16), np.float32))
+    places = evened(project(np.ones((50, 16), np.float32)))
     assert np.isfinite(places).all()
     assert len(np.unique(places.round(3), axis=0)) == 1

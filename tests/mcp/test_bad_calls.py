@@ -9,6 +9,7 @@ import httpx2
 import pytest
 from fastmcp import Client
 
+from kb_mcp.middleware.arguments import BLANKS, EXACT
 from kb_mcp.upload_chunks import MAX_CHUNK
 from tests.conftest import KEY
 from tests.mcp.conftest import call, refusal
@@ -68,6 +69,8 @@ def bad_calls(tools):
                 if type(value) is int and (tool.name, name, value) in UNDERSTOOD:
                     continue
                 if value == "null" and tool.name in ("kb_search", "kb_list"):  # no filter
+                    continue
+                if value in BLANKS and schema["type"] != "string" and tool.name not in EXACT and name not in required:
                     continue
                 if type(value) is not int or value not in range(schema.get("minimum", 0), 2**63):
                     yield tool.name, required | {name: value}, name

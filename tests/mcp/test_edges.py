@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from tests.conftest import MCP_KEY
-from tests.mcp.conftest import call
+from tests.mcp.conftest import call, refusal
 
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -52,6 +52,23 @@ async def test_a_value_of_another_form_means_the_same_or_nothing(agent, engine, 
         assert (await call(agent, "kb_get", document_id=form))["id"] == note
     for form in ("recent", "Recent", "RECENT"):
         assert (await call(agent, "kb_search", query=word, sort=form))["results"]
+
+
+@pytest.mark.parametrize("blank", ["", "null", None])
+async def test_a_blank_for_a_number_a_flag_or_a_list_means_that_it_is_left_out(agent, word, blank):
+    note = (await call(agent, "kb_addnote", text=f"{word} of elm", tags=blank, replaces=blank, if_new=blank))[
+        "document_id"
+    ]
+    found = await call(agent, "kb_search", query=word, top=blank, fts_only=blank, tags=blank, document_id=blank)
+    assert [each["document_id"] for each in found["results"]] == [note]
+    assert (await call(agent, "kb_get", document_id=note, page=blank, max_tokens=blank, outline=blank))["id"] == note
+    assert "document_id: " in await refusal(agent, "kb_delete", document_id=blank)
+
+
+@pytest.mark.parametrize("tags", ['"{0}"', '"{0}", "b"', '["{0}"]', "{0}, b"])
+async def test_no_quotation_mark_of_a_list_gets_into_a_tag(agent, word, tags):
+    note = (await call(agent, "kb_addnote", text=f"{word} of ash", tags=tags.format(word)))["document_id"]
+    assert word in (await call(agent, "kb_get", document_id=note))["tags"]
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from kb.embed.protocol import ModelSpec
+from kb.index.words.language import guessed
 from kb.index.words.stems import stemmed
+from kb.search.query import Query
+from kb.search.recall_monitor import RecallMonitor
+from kb.search.service import SearchService
 from kb.store.postgres.store import PostgresTransaction
 from kb.store.rows import ChunkPosition, Content, Filter, NewChunk
-from tests.support import stores
+from kb.telemetry.instruments import Instruments
+from tests.support import documents, stores
 
 pytestmark = pytest.mark.postgres
 DIMENSIONS = 16
+NO_MODEL = SimpleNamespace(
+    current=SimpleNamespace(spec=ModelSpec("none", "", "fp32", documents.DIMENSIONS, window=256))
+)
 SYLLABLES = ("ka", "lo", "mi", "run", "ning", "tes", "ted", "Zürich", "don't", "e-mail", "教程", "編程")
 LONG = "e-mail e-mail e-mail e-mail e-mail"
 QUERIES = [
@@ -173,3 +185,56 @@ def test_what_stands_beside_chunks_lends_the_same(both, query):
 def test_misspelled_words_are_told_alike(both):
     one, other = each(both, lambda tx: tx.index.select(Filter()).unknown(["zurihc", "nowhere", "testde", "kalo"]))
     assert other == one
+
+
+NAMES = {
+    "meeting": "昨日、田中さんは会議に来ませんでした。誰も理由を知りませんでした。",
+    "doctor": "午後、佐藤先生に会いました。病院はとても混んでいました。",
+    "journey": "Вчера мы снова были в Москве, и никто не знал, что делать до понедельника.",
+    "english": "Nobody met Tanaka yesterday.",
+}
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("Tanaka", ["english", "meeting"]),
+        ("田中さん", ["meeting"]),
+        ("田中", ["meeting"]),
+        ("Tanaka さん", ["meeting"]),
+        ("Satō", ["doctor"]),
+        ("佐藤先生", ["doctor"]),
+        ("Moskva", ["journey"]),
+    ],
+)
+def test_a_name_with_its_title_is_found_in_both_scripts(named, typed, found):
+    for search in named:
+        assert search(typed)[: len(found)] == found
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """A search by words in each store, which returns the names of what it finds."""
+    folder = tmp_path_factory.mktemp("named")
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(searching(make(folder, dimensions=documents.DIMENSIONS)))
+            for make in stores.STORES.values()
+        ]
+
+
+@contextlib.contextmanager
+def searching(opened):
+    instruments = Instruments()
+    with (
+        opened as store,
+        ThreadPoolExecutor(1) as pool,
+        contextlib.closing(RecallMonitor(store, instruments)) as recall,
+    ):
+        with store.write() as tx:
+            for name, text in NAMES.items():
+                tx.documents.add(replace(documents.content(text, title=""), language=guessed([text])), name, ())
+        service = SearchService(store, NO_MODEL, pool, instruments, recall)
+        yield lambda typed: [
+            passage.source_path for passage in service.search(Query.parse(typed, Filter(), vectors=False), 9).results
+        ]

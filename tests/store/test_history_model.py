@@ -293,7 +293,7 @@ class Machine:
     def listed(self, **filters):
         with self.store.read() as tx:
             documents, cursor = [], None
-            sort = self.random.choice(("id", "recent", "date"))
+            sort = self.random.choice(("id", "recent", "date", "title", "path"))
             while page := tx.documents.page(Filter(**filters), sort=sort, limit=7, cursor=cursor):
                 documents += page
                 cursor = cursor_after(page[-1], sort)

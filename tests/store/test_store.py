@@ -306,6 +306,27 @@ def test_pages_follow_each_other_without_gap_or_repetition(store, sort):
     assert seen == (documents if sort == "id" else documents[::-1])
 
 
+@pytest.mark.parametrize(("sort", "expected"), [("title", "adebc"), ("path", "cabed")])
+def test_a_list_from_a_to_z_does_not_heed_case(store, sort, expected):
+    rows = {
+        "a": ("aal", "b/1"),
+        "b": ("Pier", "b/2"),
+        "c": ("Zug " + "x" * 300, "A/9"),
+        "d": ("BOOT", None),
+        "e": ("ozean", "b/3"),
+    }
+    ids = {add(store, f"text {name}", title=title, source_path=path): name for name, (title, path) in rows.items()}
+    with store.read() as tx:
+        after = [None]
+        for _ in rows:
+            [document] = tx.documents.page(Filter(), sort=sort, limit=1, cursor=after[-1])
+            after.append(cursor_after(document, sort))
+        found = [ids[int(cursor.partition(".")[0])] for cursor in after[1:]]
+        assert tx.documents.page(Filter(), sort=sort, limit=1, cursor=after[-1]) == []
+        assert tx.documents.page(Filter(), sort=sort, limit=9, cursor="1.00ff") is not None
+    assert "".join(found) == expected
+
+
 def test_jobs_are_claimed_in_order_and_once(store):
     with store.write() as tx:
         added = [tx.jobs.add(NewJob("note", text=f"text {number}")) for number in range(5)]

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 from fastmcp import Client
 
+from kb import __version__
 from kb.client.client import EngineClient
 from tests.conftest import KEY, MCP_KEY
 from tests.http.conftest import until_idle
@@ -56,6 +57,9 @@ async def test_our_lines_and_the_servers_have_one_form(start_server, tmp_path):
         assert re.match(rf"{STAMP} (INFO   |WARNING) [\w.]+: ", line), line
     assert "/readyz" not in server.log.read_text(), "machines ask that every few seconds"
     assert "/metrics" not in server.log.read_text()
+    assert (
+        f"kb_cli.server: starting kb {__version__} in {tmp_path / 'people'}" in server.log.read_text().splitlines()[0]
+    )
     assert "kb_cli.server: serving http://" in server.log.read_text()
     assert "uvicorn.error: Finished server process" in server.log.read_text()
     assert re.search(r"request_id=\w{32} method=GET route=/api/v1/status status=200 ms=", server.log.read_text())

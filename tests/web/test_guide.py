@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from kb_web import guide
+from kb_web.guide_search import GuideSearch
 from tests.conftest import ALL_APPS, KEY, ROOT
 
 PAGE = {"accept": "text/html"}
@@ -128,7 +129,7 @@ def test_a_page_that_an_upgrade_removes_is_missing_and_stops_no_search(folder):
     assert guide.page_named("one")
     (folder / "one.md").unlink()
     assert guide.page_named("one") is None
-    assert [page.name for page, _, _ in guide.search("same")] == ["reference/all"]
+    assert [page.name for page, _, _ in GuideSearch(lambda: None, folder).search("same")] == ["reference/all"]
 
 
 @pytest.mark.parametrize(
@@ -173,6 +174,6 @@ def test_without_its_pages_the_guide_answers_404(monkeypatch, tmp_path):
     guide.files.cache_clear()
     try:
         assert guide.page_named("README") is None
-        assert guide.search("word") == []
+        assert GuideSearch(lambda: None, tmp_path).search("word") == []
     finally:
         guide.files.cache_clear()

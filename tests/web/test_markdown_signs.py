@@ -33,9 +33,13 @@ def test_an_excerpt_is_without_signs(text, shown):
     assert str(snippet("markdown", text, [])) == str(snippet("note", text, []))
 
 
-def test_what_was_found_stands_as_it_is_written():
-    text = "See [[Kiln door|the door]]"
-    assert "<mark>Kiln</mark>" in snippet("note", text, [(text.index("Kiln"), text.index("Kiln") + 4)])
+@pytest.mark.parametrize(
+    "text", ["See [[Kiln door|the door]].", "See the door%% of Kiln %%.", "See [the door](http://Kiln.example)."]
+)
+def test_an_excerpt_shows_nothing_that_the_page_hides_even_if_it_was_found(text):
+    found = (text.index("Kiln"), text.index("Kiln") + 4)
+    assert snippet("note", text, [found]) == "See the door."
+    assert snippet("note", text, [(0, 3), found]) == "<mark>See</mark> the door."
 
 
 def test_other_texts_keep_their_signs():

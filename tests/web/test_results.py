@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
+import httpx2
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from kb_web.pages import broken, own_date
+from kb_web.search import shown
 from kb_web.search_filters import folder_chips, folder_of
 from kb_web.search_form import SearchForm
 from tests.support.eventually import eventually
@@ -37,6 +41,45 @@ def sextants(site):
     for number in range(4):
         add(site, f"/home/ada/attic/box {number}/almanac.md", "# Almanac\n\nThe sextant almanac of 1961.", "attic")
     add(site, f"http://example.org/{'very-long-folder_' * 12}/page.md", "# A sextant page\n\nOn the web, a sextant.")
+
+
+def test_no_result_has_a_longer_bar_than_one_above_it(site, sextants):
+    for query in ("sextant almanac", "brass sextant drawer", "fog harbour pilot", "Almanac"):
+        page = httpx2.get(f"{site.url}/", params={"q": query}).text
+        bars = [int(bar) for bar in re.findall(r'value="(\d+)" title="Relevance', page)]
+        assert bars == sorted(bars, reverse=True)
+    [first, second] = shown(SearchForm("x"), [row(0.2, 1), row(0.9, 2)], [row(0.2, 1), row(0.9, 2)])
+    assert first["bars"]["score"] >= second["bars"]["score"]
+
+
+def row(score, number):
+    """A result that another ground than its score puts where it is."""
+    document = {
+        "title": f"Note {number}",
+        "source_path": None,
+        "updated_at": None,
+        "created_at": "2026-01-01T00:00:00Z",
+    }
+    passage = {"text": "x", "highlights": [], "place": {"heading": [], "page": None, "line_start": 1}, "index": 0}
+    scores = {"score": score, "fts_score": None, "vec_score": None}
+    return document | passage | scores | {"document_id": number, "doc_type": "note", "more": []}
+
+
+def test_the_columns_of_a_list_are_its_orders(browser, site, sextants):
+    width(browser, 1280)
+    browser.get(f"{site.url}/documents")
+    for column, sort in [
+        ("Title", "title"),
+        ("Folder", "path"),
+        ("Dated", "date"),
+        ("Changed", "recent"),
+        ("Changed", "oldest"),
+    ]:
+        find(browser, ".heads a", column)[0].click()
+        assert browser.current_url.endswith(f"sort={sort}")
+    browser.get(f"{site.url}/documents?sort=title")
+    titles = [each.casefold() for each in read(browser, ".rows a.title")]
+    assert titles == sorted(titles)
 
 
 def test_results_are_documents_and_their_other_passages_open_in_place(browser, site, sextants):

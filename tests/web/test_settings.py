@@ -146,6 +146,9 @@ def test_keys_are_made_rotated_and_revoked(reading, guarded):
     for form in ({"act": "revoke", "name": "handset"}, {"act": "revoke", "name": "../status"}, {"act": "burn"}, {}):
         send(**form)
         assert reader.answer.status_code in (404, 422), form
+    send(act="make", name="scribe", right="write", tags="work", reads_all="on")
+    assert "read all, write only within the limit" in reader.page.text_content()
+    send(act="revoke", name="scribe")
     send(act="make", name="boss", right="admin", tags="work")
     assert reader.answer.status_code == 422
 

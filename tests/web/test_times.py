@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
+import httpx2
 import pytest
 
 from tests.web.conftest import find, read
@@ -36,12 +37,31 @@ def failed(site):
 
 @pytest.mark.parametrize("place", ["documents", "bin", "jobs", "changes", "overview", "?q=boat", "doctor"])
 def test_every_time_is_the_readers(far_east, site, failed, place):
+    far_east.get(f"{site.url}/help/")  # the first page learns the time zone
     far_east.get(f"{site.url}/{place}")
     times = [(time, title) for time, title in far_east.execute_script(TITLES) if "T" in time and title]
     assert times
     for time, title in times:
         assert title == shown(time) or re.fullmatch(r"changed \d{4}-\d\d-\d\d \d\d:\d\d", title)
-    assert "UTC" not in find(far_east, "main")[0].text.replace("Last 30 days UTC", "")
+    assert "UTC" not in find(far_east, "main")[0].text
+
+
+def test_the_days_of_a_filter_and_of_the_chart_begin_at_the_readers_midnight(site):
+    ahead = {"cookie": "kb_zone=840"}
+    today = datetime.now(UTC) + AHEAD
+    for day, is_found in [(today, True), (today + timedelta(days=1), False)]:
+        place = f"{site.url}/?q=carburettor&mode=words&after={day:%Y-%m-%d}"
+        assert ("hit-link" in httpx2.get(place, headers=ahead).text) is is_found
+    chart = httpx2.get(f"{site.url}/overview", headers=ahead).text
+    assert f"{today.day} {today:%b %Y}"[:-5] in chart.partition("Last 30 days")[2]
+    assert "Last 30 days <small>UTC" not in chart
+
+
+@pytest.mark.parametrize("zone", ["", "x", "99999", "-0-1", "1.5"])
+def test_a_time_zone_that_is_none_is_utc(site, zone):
+    answer = httpx2.get(f"{site.url}/overview", headers={"cookie": f"kb_zone={zone}"})
+    assert answer.status_code == 200
+    assert "Last 30 days <small>UTC" in answer.text
 
 
 def test_a_time_that_is_a_day_is_the_readers_day(far_east, site):

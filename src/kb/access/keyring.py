@@ -172,7 +172,14 @@ class Keyring:
             return self._existing(name)
 
     def make(
-        self, name: str, right: Right, limit: Limit, expires_at: str | None = None, per_minute: int | None = None
+        self,
+        name: str,
+        right: Right,
+        limit: Limit,
+        expires_at: str | None = None,
+        per_minute: int | None = None,
+        *,
+        reads_all: bool = False,
     ) -> tuple[NamedKey, str]:
         """Make a key; return it along with its token, which is not stored.
 
@@ -182,15 +189,18 @@ class Keyring:
             limit: its limit.
             expires_at: the time from which it is not valid.
             per_minute: the maximum number of its requests per minute.
+            reads_all: whether the limit is only for what it writes.
 
         Raises:
             KeyExists: a key of this name exists.
-            Invalid: the name has the form of the settings' keys, or an admin key has a limit.
+            Invalid: the name has the form of the settings' keys, or the right does not go with the limit.
         """
         if OF_SETTINGS.fullmatch(name):
             raise Invalid("name: eight hexadecimal digits are reserved for the keys in settings. Choose another name.")
         if right == "admin" and limit != Limit():
             raise Invalid("right: a key with a limit can have the right read or write, not admin.")
+        if reads_all and (right != "write" or limit == Limit()):
+            raise Invalid("reads_all: this is for a key with the right write and a limit of what it may write.")
         token = _new_token()
         with self._lock:
             key = NamedKey(
@@ -202,6 +212,7 @@ class Keyring:
                 now_iso(),
                 expires_at=expires_at,
                 per_minute=per_minute,
+                reads_all=reads_all,
             )
             if not self._opened().add(key):
                 raise KeyExists(f"Key {name!r} already exists. Rotate it, or revoke it first.")

@@ -82,17 +82,17 @@ class CallerStore:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """A read transaction with the documents visible to the caller."""
-        with self._store.read() as tx:
-            yield self._seen(tx)
+        """A read transaction with the documents that the caller may write, if it may write."""
+        with self._explained(), self._store.read() as tx:
+            yield self._limited(tx)
 
     @contextmanager
     def view(self) -> Iterator[Transaction]:
         """A read transaction for an answer, possibly on a replica, with the documents visible to the caller."""
         with self._store.read() if self._at_primary else self._store.view() as tx:
-            yield self._seen(tx)
+            yield tx if self._caller.reads_all else self._limited(tx)
 
-    def _seen(self, tx: Transaction) -> Transaction:
+    def _limited(self, tx: Transaction) -> Transaction:
         mine = CallerTransaction(tx, self._caller, self._author)
         return tx if self._caller.limit is None else cast("Transaction", mine)
 
@@ -103,8 +103,23 @@ class CallerStore:
         Raises:
             Forbidden: a document would be outside the caller's limit; nothing is written.
         """
-        with self._store.write(checkpoint, urgent=urgent) as tx, as_caller(tx, self._caller, self._author) as mine:
+        with (
+            self._explained(),
+            self._store.write(checkpoint, urgent=urgent) as tx,
+            as_caller(tx, self._caller, self._author) as mine,
+        ):
             yield mine
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say that a document, which the caller may well have read, can be missing only for those who write."""
+        try:
+            yield
+        except NotFound as error:
+            if not self._caller.reads_all:
+                raise
+            reason = f"it writes only {described(self._caller.limit)}"
+            raise NotFound(f"{error.detail.rstrip('.')}, or this key may not change it: {reason}.") from error
 
 
 @contextmanager
@@ -142,8 +157,8 @@ class CallerTransaction:
         return cast("Index", LimitedIndex(self.inner.index, self.limit)) if self.limit else self.inner.index
 
     def counts(self) -> rows.Counts:
-        """Return the counts; only callers without a limit get the counts of the whole database."""
-        return self.inner.counts(self.caller if self.limit else None)
+        """Return the counts; only callers that read all get the counts of the whole database."""
+        return self.inner.counts(self.caller if self.caller.seen else None)
 
     @property
     def space(self) -> VectorSpace:

@@ -234,7 +234,7 @@ class Busy(Later, status=503, code="busy"):
 
 
 class DiskFull(KbError, status=507, code="disk-full"):
-    """The engine's disk is full; nothing was written. Free some space and try again."""
+    """The engine's disk is full; nothing was written. Free some space (a short note can need 10 MB) and try again."""
 
     @staticmethod
     def is_why(error: Exception) -> bool:

@@ -40,7 +40,7 @@ VECTORS: Final = "vectors"
 Restriction = Literal["files", "network", "processes", "writing"]
 """A restriction of the parser: no access to files, to the network, to other processes, or no writing of files."""
 
-Sort = Literal["id", "recent", "oldest", "date"]
+Sort = Literal["id", "recent", "oldest", "date", "title", "path"]
 SearchSort = Literal["relevance", "recent"]
 Day = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
 
@@ -108,11 +108,11 @@ def _sort(value: object) -> object:
 
 ListSorted = Annotated[
     Sort,
-    BeforeValidator(_sort, json_schema_input_type=Literal["id", "recent", "newest", "oldest", "date"]),
+    BeforeValidator(_sort, json_schema_input_type=Literal["id", "recent", "newest", "oldest", "date", "title", "path"]),
     Field(
         description=(
             "`recent` or `newest`: last changed or added first; `oldest`: the reverse; `date`: latest document date"
-            " first; `id`: by id."
+            " first; `title`, `path`: from A to Z, without regard to case; `id`: by id."
         )
     ),
 ]
@@ -167,7 +167,7 @@ Why = Annotated[str | None, Field(max_length=500, description="The reason for th
 DocumentId = Annotated[int, Field(ge=1, le=10**ID_DIGITS), BeforeValidator(whole)]
 VersionNumber = Annotated[int, Field(ge=1, le=10**ID_DIGITS), BeforeValidator(whole)]
 DocumentsCursor = Annotated[
-    str, Field(max_length=500, description=PAGE_BEFORE), Like(r"^[0-9]{1,18}\.([0-9a-f]{2})*$", ANSWERED)
+    str, Field(max_length=2000, description=PAGE_BEFORE), Like(r"^[0-9]{1,18}\.([0-9a-f]{2})*$", ANSWERED)
 ]
 JobsCursor = Annotated[str, Field(description=PAGE_BEFORE), Like(r"^[0-9]{1,18}$", ANSWERED)]
 BinCursor = Annotated[

@@ -18,7 +18,8 @@ Folder = Annotated[SourcePath, AfterValidator(folder_prefix)]
 class KeyRequest(Request):
     """A new key. `tags` limits it to documents with one of these tags, `path` to documents in this folder.
 
-    The key is not valid from `expires_at` on, and may make at most `per_minute` requests per minute.
+    A key with the right write that `reads_all` reads all documents; its limit is only for what it writes. The key
+    ends at `expires_at`, and may make at most `per_minute` requests per minute.
     """
 
     name: KeyName
@@ -27,6 +28,7 @@ class KeyRequest(Request):
     path: Folder | None = None
     expires_at: Instant | None = None
     per_minute: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    reads_all: bool = False
 
 
 class RotateRequest(Request):
@@ -42,12 +44,13 @@ class DigestRequest(Request):
 
 
 class KeyRights(Reply):
-    """The right of a key, and its limit to tags or a folder."""
+    """The right of a key, and its limit to tags or a folder, which is only for writing if the key `reads_all`."""
 
     name: str | None
     right: Right
     tags: list[str]
     path: str | None = None
+    reads_all: bool = False
 
 
 class Key(KeyRights):

@@ -67,13 +67,20 @@ class Limit:
 class Caller:
     """The caller of a request: the name of its key, its right, and its limit, if any.
 
-    `is_named` distinguishes the keys of `kb keys` from the keys in settings.
+    `is_named` distinguishes the keys of `kb keys` from the keys in settings. If it `reads_all`, its limit is only for
+    what it writes.
     """
 
     name: str | None
     right: Right = "admin"
     limit: Limit | None = None
     is_named: bool = False
+    reads_all: bool = False
+
+    @property
+    def seen(self) -> Limit | None:
+        """The limit of what it reads."""
+        return None if self.reads_all else self.limit
 
     def may(self, right: Right) -> bool:
         return RIGHTS.index(right) <= RIGHTS.index(self.right)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -19,6 +19,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.api.errors import SettingError
 from kb.asgi.error_replies import on_http_exception
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 ENTRY_POINTS: Final = "kb.apps"
 LATE_SECONDS: Final = 2.0
@@ -45,6 +49,26 @@ class WatchFolder(Protocol):
         """
 
 
+class NamedByDigest(Protocol):
+    @property
+    def digest(self) -> str: ...
+
+
+class TextModel(Protocol):
+    """The engine's model, as `kb.embed.protocol` describes it."""
+
+    @property
+    def spec(self) -> NamedByDigest: ...
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
+
+    def embed_passages(self, texts: Sequence[str], *, alone: bool) -> NDArray[np.float32]: ...
+
+
+def no_model() -> None:
+    """Without an engine in this process there is no model."""
+
+
 @dataclass(frozen=True, slots=True)
 class AppContext:
     """The context that an app is built from.
@@ -55,6 +79,7 @@ class AppContext:
         apps: the started apps of this process; more may be added while it serves.
         watch_folder: watches folders, if the process can.
         url: the address at which the process listens, if it is known.
+        model: returns the model of the engine in this process; None while there is none.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -62,6 +87,7 @@ class AppContext:
     apps: Sequence[Starlette] = ()
     watch_folder: WatchFolder | None = None
     url: str | None = None
+    model: Callable[[], TextModel | None] = no_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +219,7 @@ def compose(
                 running.append(RunningApp(chosen[engine_name]))
                 running[0].decide(engine)
             running.extend(late)
-            context = AppContext(environment, engine, apps, watch_folder, url)
+            context = AppContext(environment, engine, apps, watch_folder, url, partial(_model_of, engine))
             keeping = asyncio.create_task(_keep(late, context, apps, started, stopping))
             try:
                 if engine or await started:
@@ -214,6 +240,11 @@ def compose(
     outer.mount("", dispatch)
     outer.state.before_stop = lambda: _before_stop(apps)
     return outer
+
+
+def _model_of(engine: Starlette | None) -> TextModel | None:
+    services = getattr(engine.state, "services", None) if engine else None
+    return services and services.embedder
 
 
 async def _keep(

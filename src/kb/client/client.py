@@ -232,6 +232,10 @@ class EngineClient:
         path = f"documents/{document_id}/pages/{number}.png"
         return (await self._request("GET", path, params=_given(chunk=chunk, word=list(words) or None))).content
 
+    async def thumbnail(self, document_id: int) -> bytes:
+        """GET /documents/{id}/thumbnail: a picture, or the first page of a PDF, in small."""
+        return (await self._request("GET", f"documents/{document_id}/thumbnail")).content
+
     async def duplicates(
         self, *, kind: str = "same", limit: int | None = None, cursor: str | None = None, dismissed: bool | None = None
     ) -> JSON:
@@ -399,10 +403,11 @@ class EngineClient:
         path: str | None = None,
         expires_at: str | None = None,
         per_minute: int | None = None,
+        reads_all: bool = False,
     ) -> JSON:
         """POST /keys; the answer's `key` is the new key."""
         given = _given(name=name, right=right, path=path, expires_at=expires_at, per_minute=per_minute)
-        body = given | {"tags": list(tags)}
+        body = given | {"tags": list(tags), "reads_all": reads_all}
         return await self._call("POST", "keys", json=body, repeatable=False)
 
     async def rotate_key(self, name: str, *, grace_minutes: int = 0) -> JSON:

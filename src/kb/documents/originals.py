@@ -12,6 +12,7 @@ from kb.api.errors import DiskFull, FilesUnavailable, NotFound
 from kb.api.fields import NOTE
 from kb.blobs.protocol import KEPT, Blobs, OpenBlob, kept_as, kept_names, staged_as
 from kb.documents.staging import STRAY_SECONDS, remove_while
+from kb.documents.thumbnails import Thumbnails
 from kb.formats.ocr_text import BEGINNING, lacks_ocr
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import Document, NewJob
@@ -32,11 +33,13 @@ class Originals:
 
     Args:
         blobs: the storage of kept and staged files.
+        thumbnails: what kb keeps of them in small, which goes when they do.
         keep: whether to keep new files.
     """
 
-    def __init__(self, blobs: Blobs, *, keep: bool) -> None:
+    def __init__(self, blobs: Blobs, thumbnails: Thumbnails | None = None, *, keep: bool) -> None:
         self.blobs = blobs
+        self.thumbnails = thumbnails or Thumbnails()
         self._keep = keep
 
     def open(self, document: Document) -> OpenBlob:
@@ -116,7 +119,9 @@ class Originals:
         """Remove the files that no document needs. If the storage does not respond, the next call removes them."""
         try:
             with store.write() as tx:
-                remove_while(tx, kept_names(tx.documents.take_unneeded_files()), self.blobs)
+                unneeded = [*tx.documents.take_unneeded_files()]
+                remove_while(tx, kept_names(unneeded), self.blobs)
+            self.thumbnails.forget(unneeded)
         except FilesUnavailable as error:
             logger.warning("files that no document needs could not be removed, kb tries again later: %s", error.detail)
 

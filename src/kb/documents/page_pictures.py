@@ -28,6 +28,12 @@ MAX_COUNTS: Final = 10_000
 ALL: Final = 0
 """Used in place of a page number for all pages of a PDF."""
 
+SMALL: Final = -1
+"""Used in place of a page number for the thumbnail."""
+
+PICTURED: Final = ("image", "pdf")
+NO_THUMBNAIL: Final = "The file has no thumbnail"
+
 Answer = TypeVar("Answer")
 
 
@@ -79,6 +85,33 @@ class PagePictures:
     def _draw(self, document: Document, number: int, passage: str, place: float, words: Sequence[str]) -> bytes:
         draw = partial(self._sandbox.draw_page, number=number, passage=passage, place=place, words=words)
         return self._asked(document, number, f"Page {number} cannot be drawn", draw)
+
+    def thumbnail(self, document: Document) -> bytes:
+        """Return a picture, or the first page of a PDF, in small, as WebP. kb keeps it.
+
+        Raises:
+            NotFound: the document has no picture, its file is not kept, or it cannot be drawn.
+            Stopped: the engine stops.
+        """
+        if document.doc_type not in PICTURED:
+            raise NotFound(f"Document {document.id} is neither a picture nor a PDF.")
+        self._originals.check(document)
+        kept = self._originals.thumbnails.get(document.content_hash)
+        if kept is None:
+            kept = self._thread.submit(self._thumbnail, document).result()
+        if not kept:
+            raise NotFound(f"{NO_THUMBNAIL}.")
+        return kept
+
+    def _thumbnail(self, document: Document) -> bytes:
+        try:
+            content = self._asked(document, SMALL, NO_THUMBNAIL, self._sandbox.thumbnail)
+        except NotFound:
+            if (document.content_hash, SMALL) in self._slow:  # perhaps only now
+                raise
+            content = b""
+        self._originals.thumbnails.put(document.content_hash, content)
+        return content
 
     def count(self, document: Document) -> int:
         """Return the number of pages. Raises as `draw`."""

@@ -81,10 +81,10 @@ def find_alike(
     return list(named.values())[:MOST_ALIKE], nearest
 
 
-def says_nothing_new(tx: Transaction, content: Content, alike: Sequence[Alike]) -> bool:
-    """Return whether one of the similar notes has the numbers, dates and words of a new one."""
+def says_nothing_new(tx: Transaction, content: Content, near: Sequence[Alike]) -> bool:
+    """Return whether one of the similar notes has every statement of a new one."""
     text, stems = _fact(content.chunks), tx.index.analyzer.indexed
-    known = (_fact(tx.documents.chunks(note.document_id)) for note in alike)
+    known = (_fact(tx.documents.chunks(note.document_id)) for note in near)
     return any(not says_more(text, other, stems) for other in known)
 
 

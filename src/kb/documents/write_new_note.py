@@ -41,10 +41,11 @@ class Ready(NamedTuple):
         besides = {self.job.replaces, occupant.id if occupant else None}
         return find_alike(tx, self.content, has_vectors=self.has_vectors, besides=besides, among=among)
 
-    def refused(self, tx: Transaction, alike: list[Alike]) -> JobAccepted | None:
-        """Return the answer for a note that says nothing new; None if it does, or if it has other numbers or dates."""
+    def refused(self, tx: Transaction, alike: list[Alike], nearest: Alike | None) -> JobAccepted | None:
+        """Return the answer for a note that says nothing new; None if it does."""
         known = known_note(tx, self.content, self.job.source_path, self.job.tags)
-        if known is None and not says_nothing_new(tx, self.content, alike):
+        near = alike or list(filter(None, [nearest]))
+        if known is None and not says_nothing_new(tx, self.content, near):
             return None
         return JobAccepted(
             job_id=None,
@@ -52,7 +53,7 @@ class Ready(NamedTuple):
             stored=False,
             document_id=known.id if known else None,
             existed=known is not None,
-            alike=[note for note in alike if known is None or note.document_id != known.id],
+            alike=[note for note in near if known is None or note.document_id != known.id],
         )
 
 
@@ -98,7 +99,7 @@ class NoteIntake:
         draft = draft_note(text, job.title, self.vectors.embedder, job.content_hash, self.checkpoint)
         ready = Ready(job, draft, has_vectors=False)
         with self.store.read() as tx:
-            return None if with_key(tx, job) else ready.refused(tx, ready.alike(tx)[0])
+            return None if with_key(tx, job) else ready.refused(tx, *ready.alike(tx))
 
     @again_if_model_changed
     def _stored(self, job: NewJob, arrived: float, *, if_new: bool) -> JobAccepted:
@@ -109,15 +110,16 @@ class NoteIntake:
         ready = Ready(job, *self.vectors.content(_with_fields(draft, job), arrived))
         with self.store.read() as tx:
             alike, nearest = ready.alike(tx)
-            if if_new and (answer := ready.refused(tx, alike)):
+            if if_new and (answer := ready.refused(tx, alike, nearest)):
                 return answer
             newest = _notes(tx, 1)
         with self.store.write(self.checkpoint, urgent=True) as tx:
             if before := with_key(tx, job):
                 return receipt_again(before, job)
             if if_new:
-                late, _ = ready.alike(tx, _notes_since(tx, newest))  # a search would take long, and other writes wait
-                if answer := ready.refused(tx, late):
+                # A search would take long, and other writes wait.
+                late, nearest_late = ready.alike(tx, _notes_since(tx, newest))
+                if answer := ready.refused(tx, late, nearest_late):
                     return answer
                 alike = [*late, *(note for note in alike if note not in late)][:MOST_ALIKE]
             check_replaced(tx, job)

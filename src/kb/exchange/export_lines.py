@@ -211,6 +211,7 @@ class KeyLine(Line):
     former_until: Moment | None
     expires_at: Moment | None = None
     per_minute: int | None = None
+    reads_all: bool = False
 
     @property
     def key(self) -> NamedKey:

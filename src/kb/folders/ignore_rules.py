@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 IGNORE_FILES: Final = (".gitignore", ".kbignore")
 """Files with ignore patterns for their folder; if both match a path, the last file decides."""
 
-USUAL_FOLDERS: Final = {"node_modules", "bower_components", "venv", "__pycache__", "__MACOSX"}
-"""Folders of generated files; skipped unless an ignore file says otherwise."""
+USUAL_FOLDERS: Final = {"node_modules", "bower_components", "venv", "__pycache__", "__MACOSX", "tool-results"}
+"""Folders of generated files, the last one of Claude Code; skipped unless an ignore file says otherwise."""
 
 PRIVATE_NAMES: Final = {"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
 PRIVATE_SUFFIXES: Final = {".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk"}

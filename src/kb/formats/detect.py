@@ -13,9 +13,11 @@ from typing import Final, cast, get_args
 from kb.api.errors import Unreadable
 from kb.api.file_types import IMAGE
 from kb.api.job_error_phrases import NO_DOC, NO_OCR, NO_PPT, NO_SPEECH, NO_VIDEO, NO_WPD
+from kb.formats.containers.flat_opendocument import flat_mimetype
 from kb.formats.containers.mailbox import begins_message, is_mailbox, message_in, without_separator
 from kb.formats.containers.map_archive import map_in
 from kb.formats.containers.ole import OLE_SIGNATURE, WORKBOOKS, is_stream, open_ole
+from kb.formats.containers.part_names import plain_name
 from kb.formats.delimiter import looks_delimited
 from kb.formats.installed_types import ADDED, FORMATS
 from kb.formats.text.encoding import NOT_TEXT, as_utf8, decode
@@ -29,6 +31,7 @@ _PDF_PADDING: Final = b"\xef\xbb\xbf \t\r\n\f\0"
 _SUFFIXES: Final = {doc_type: frozenset(format_.suffixes) for doc_type, format_ in FORMATS.items()}
 # Templates of HTML pages. A page saved from a browser is HTML, even if its address ends like this.
 _TEMPLATES: Final = {".php", ".phtml", ".jsp", ".asp", ".aspx", ".erb", ".vue", ".svelte", ".astro"}
+_FLAT: Final = {".fodt", ".fods", ".fodp"}
 _CANVAS: Final = {".canvas"}  # its text becomes Markdown
 _CODE_NAMES: Final = {"makefile", "gnumakefile", "dockerfile", "containerfile", "rakefile", "gemfile", "jenkinsfile"}
 _SCRIPT: Final = re.compile(r"#!\s*/\S")
@@ -205,6 +208,9 @@ def _type_of_text(text: str, path: PurePath) -> str:
         return "html"
     if _EVERNOTE.match(text):
         return "enex"
+    flat = flat_mimetype(text) if _XML_DOCUMENT.match(text) or suffix in _FLAT else ""
+    if flat in _MIMETYPE_TYPES:
+        return _MIMETYPE_TYPES[flat]
     if _XML_DOCUMENT.match(text) or (suffix in _SUFFIXES["xml"] and _TAG.match(text.lstrip())):
         return "xml"
     if suffix in _SUFFIXES["markdown"] | _CANVAS:
@@ -243,7 +249,7 @@ def _guessed_type(text: str) -> str:
 def _type_in_zip(data: bytes) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = archive.namelist()
+            names = [plain_name(name) for name in archive.namelist()]
             mimetype = _mimetype(archive)
     except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError, OSError, ValueError):
         raise Unreadable(

@@ -557,7 +557,9 @@ def _new_title(note: Document, base: FileContent, file: FileContent) -> str | No
 
 def _passes(error: Exception) -> bool:
     """Return whether a file may be taken later although it stays as it is."""
-    return error.status >= HTTPStatus.INTERNAL_SERVER_ERROR if isinstance(error, KbError) else isinstance(error, OSError)
+    if isinstance(error, KbError):
+        return error.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return isinstance(error, OSError)
 
 
 def _reason(error: Exception) -> str:

@@ -34,11 +34,13 @@ _ERROR_BYTES: Final = 1 << 16
 
 def main() -> None:
     """Serve requests until standard input ends."""
-    engine, address_space, seconds = map(int, sys.argv[1:])
+    engine, address_space, seconds, makes_thumbnails = map(int, sys.argv[1:])
     end_with(engine)
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output of a parser must not mix with the replies
     _load_readers()
+    if makes_thumbnails:
+        import_module("kb.formats.readers.thumbnail").load()
     limit(address_space, core=0, cpu=seconds, fsize=_ERROR_BYTES, nofile=_OPEN_FILES, nproc=0)
     send(replies, {"confined": confine()})
     try:
@@ -93,7 +95,9 @@ def _pictures(pictures: Sequence[Picture], room: int) -> Iterator[tuple[Picture,
 
 
 def _drawn(data: bytes, request: dict[str, Any]) -> Reply:
-    if not request["page"]:
+    if "small" in request:
+        answer = import_module("kb.formats.readers.thumbnail").thumbnail(data)
+    elif not request["page"]:
         answer = str(count_pages(data)).encode()
     elif "passage" in request:
         answer = draw_page(data, request["page"], request["passage"], request["place"], request["words"])

@@ -62,6 +62,7 @@ class Limits:
         index_ratio: the file's maximum size in the database as a multiple of its own, in addition to 400 kB.
         own_tags: the maximum number of tags that it may set; further tags are left out.
         tag_chars: the maximum length of its tags; longer tags are left out.
+        thumbnails: whether the process can also make thumbnails; it then loads more.
     """
 
     seconds: float = 120
@@ -71,6 +72,7 @@ class Limits:
     index_ratio: float = 20
     own_tags: int = MAX_TAGS
     tag_chars: int = MAX_TAG_CHARS
+    thumbnails: bool = False
 
     @property
     def too_slow(self) -> str:
@@ -173,6 +175,10 @@ class Sandbox:
     def count_pages(self, path: Path) -> int:
         return int(self._ask(lambda process: process.draw(path, {"page": None})))
 
+    def thumbnail(self, path: Path) -> bytes:
+        """Return the file at `path` in small (`kb.formats.readers.thumbnail`). Raises as `extract` does."""
+        return self._ask(lambda process: process.draw(path, {"page": 1, "small": True}))
+
     def picture_to_read(self, path: Path, number: int) -> bytes:
         """Return a page of the PDF at `path` as a PNG for OCR. Raises as `extract` does."""
         return self._ask(lambda process: process.draw(path, {"page": number}))
@@ -255,8 +261,9 @@ class _Process:
         # stops growth too sudden for the monitor.
         address_space = 2 * limits.memory_mb * _MIB + 1024 * _MIB
         seconds = math.ceil(min(MAX_FILES * limits.seconds, _MAX_RLIMIT))
+        arguments = (os.getpid(), address_space, seconds, int(limits.thumbnails))
         self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-P", "-m", "kb.parser.process", *map(str, (os.getpid(), address_space, seconds))],
+            [sys.executable, "-P", "-m", "kb.parser.process", *map(str, arguments)],
             cwd=os.sep,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

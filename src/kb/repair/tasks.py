@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -20,12 +21,16 @@ from kb.api.overview_models import Backup, Maintenance, MaintenanceAction, Task
 from kb.backup import storage
 from kb.backup.record import BackupRecord
 from kb.clock import shown
+from kb.folders.timed_reads import Latest
 from kb.settings import Settings, reveal
 
 logger = logging.getLogger(__name__)
 
 STOP_SECONDS: Final = 2.0
 """The time that the process may take to remove unfinished files."""
+
+LIST_SECONDS: Final = 10.0
+"""How long kb waits for the disk of the backups, because somebody waits for the page."""
 
 OF_BACKUPS: Final = ("back-up", "verify")
 SECRET: Final = {"api_key", "api_key_file", "backup_key"}
@@ -46,6 +51,7 @@ class MaintenanceTasks:
         self._lock = threading.Lock()
         self._tasks: dict[str, Task] = {}
         self._known: dict[str, Backup] = {}
+        self._listing = Latest(LIST_SECONDS)
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
         self._stopping = False
@@ -138,10 +144,12 @@ class MaintenanceTasks:
     def _backups(self, folder: Path) -> list[Backup]:
         """Return the backups of a folder, newest first. The content of a backup never changes."""
         try:
-            names = [backup_folder.name for backup_folder in reversed(storage.backup_folders(folder))]
+            return self._listing.of(partial(self._read_backups, folder, self._settings.backup_key))
         except OSError as error:
             raise StoreError(f"kb cannot read {folder}: {error.strerror or error}.") from error
-        key = self._settings.backup_key
+
+    def _read_backups(self, folder: Path, key: SecretStr | None) -> list[Backup]:
+        names = [backup_folder.name for backup_folder in reversed(storage.backup_folders(folder))]
         backups = {name: self._known.get(name) or _backup_in(folder / name, key) for name in names}
         self._known = {name: backup for name, backup in backups.items() if not backup.fault}  # a fault may pass
         return list(backups.values())

@@ -95,6 +95,7 @@ class Services:
     pages: PagePictures
     reembedder: Reembedder
     picture_queue: Admission
+    thumbnail_queue: Admission
     map: DocumentMapper
     map_queue: Admission
     comparison_queue: Admission

@@ -23,7 +23,7 @@ MAX_TITLE: Final = 100
 @router.get("/map", summary="Get a map of the documents", dependencies=[READ, TURN])
 def get_map(services: ServicesDep, request: Request) -> DocumentMap:
     """Return the positions of the 10,000 most recently changed documents. Similar documents are near each other."""
-    limit = get_caller(request, services).limit
+    limit = get_caller(request, services).seen
     positions, is_current = services.map.positions(limit)
     with services.store.view() as tx:
         page = tx.documents.page(Filter(), sort="recent", limit=MAX_SHOWN, cursor=None)

@@ -431,6 +431,21 @@ def get_page_picture(
     return Response(services.pages.draw(document, number, chunk, word), media_type="image/png")
 
 
+@router.get(
+    "/documents/{document_id}/thumbnail",
+    summary="Get a thumbnail",
+    response_class=Response,
+    responses={200: {"content": {"image/webp": {}}, "description": "The thumbnail as WebP."}, **problems(404)},
+    tags=["documents"],
+    dependencies=[READ, turn(lambda services: services.thumbnail_queue)],
+)
+def get_thumbnail(document_id: Id, services: ServicesDep) -> Response:
+    """Return a picture, or the first page of a PDF, at most 192 pixels wide and high."""
+    with services.store.view() as tx:
+        document = existing_document(tx, document_id)
+    return Response(services.pages.thumbnail(document), media_type="image/webp")
+
+
 def to_models(tx: Transaction, documents: Sequence[rows.Document]) -> list[Document]:
     """Return the responses for documents, each with the note that supersedes it."""
     successors = tx.documents.successors([document.id for document in documents])

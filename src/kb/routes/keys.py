@@ -68,6 +68,7 @@ def make_key(key_request: KeyRequest, services: ServicesDep, author: AuthorDep) 
             Limit(tuple(key_request.tags), key_request.path),
             expiry(key_request.expires_at),
             key_request.per_minute,
+            reads_all=key_request.reads_all,
         )
     return NewKey(**dict(key_model(key)), key=token)
 
@@ -91,7 +92,9 @@ async def get_own_rights(services: ServicesDep, request: Request) -> KeyRights:
     """Return the right and the limit of the key that made this call."""
     caller = get_caller(request, services)
     limit = caller.limit or Limit()
-    return KeyRights(name=caller.name, right=caller.right, tags=list(limit.tags), path=limit.folder)
+    return KeyRights(
+        name=caller.name, right=caller.right, tags=list(limit.tags), path=limit.folder, reads_all=caller.reads_all
+    )
 
 
 @router.post("/key/identify", summary="Identify a key", dependencies=[ADMIN], responses=problems(400, 404, 413))
@@ -187,4 +190,5 @@ def key_model(key: NamedKey) -> Key:
         used_at=key.used_at,
         expires_at=key.expires_at,
         per_minute=key.per_minute,
+        reads_all=key.reads_all,
     )

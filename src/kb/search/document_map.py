@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kb.api.errors import KbError, Stopped
 from kb.api.rights import Limit
-from kb.index.vectors.projection import project
+from kb.index.vectors.projection import evened, project
 from kb.store.protocol import Store, Transaction
 from kb.store.row_mapping import cursor_after
 from kb.store.rows import Filter
@@ -144,7 +144,7 @@ class DocumentMapper:
         by_id: dict[int, tuple[float, float] | None] = {}
         blocks = list(self._vectors(limit, by_id))
         ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in blocks)])
-        places = project(np.concatenate([vectors for _, vectors in blocks])) if ids.size else np.empty((0, 2))
+        places = evened(project(np.concatenate([vectors for _, vectors in blocks]))) if ids.size else np.empty((0, 2))
         by_id |= {
             document: (x, y)
             for document, (x, y) in zip(ids.tolist(), places.astype(np.float64).round(4).tolist(), strict=True)

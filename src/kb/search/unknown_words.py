@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Final
 
-from kb.index.words.edit_distance import LONGEST
+from kb.index.words.edit_distance import LONGEST, SHORTEST
 from kb.index.words.function_words import FUNCTION_WORDS
 from kb.index.words.segmentation import folded, has_run
-from kb.index.words.speller import NEAREST
+from kb.index.words.speller import CORRECTED, NEAREST
 from kb.index.words.stems import stemmed
 from kb.index.words.word_variants import in_words, spellings
 from kb.search import long_numbers, numbers
@@ -39,13 +39,13 @@ TIME_OR_AMOUNT: Final = re.compile(r"\W*\d+[a-z°%]{0,3}\W*|\d+:\d+.*|(?:.*\W)?(
 def unknown_words(tx: Transaction, query: Query) -> dict[str, list[str]]:
     """Return the words that no document contains, each with the nearest known words, of which to search for the first.
 
-    For an identifier, a name or a phrase in quotes, these are at most its own parts. If most words are unknown, none
-    has nearest words.
+    For an identifier, a name or a phrase in quotes, these are at most its own parts. If the words are of another
+    language, none has nearest words.
     """
     everywhere = tx.index.select(Filter(limit=query.where.limit))  # all that the caller may read
     exact: dict[str, list[str]] = {word: [] for word in _unknown_exact(tx, everywhere, query)}
     unknown = exact | _misspelled(tx, everywhere, query)
-    if _are_most(unknown, query):
+    if _are_foreign(unknown, query):
         return {word: [] for word in unknown}
     typed = (word for word in unknown if word.isalnum() and word not in query.where.holding)
     for word in islice([*typed], MOST_PARTED):
@@ -54,10 +54,13 @@ def unknown_words(tx: Transaction, query: Query) -> dict[str, list[str]]:
     return unknown
 
 
-def _are_most(unknown: Collection[str], query: Query) -> bool:
-    """Whether most of several telling words are unknown: they are of another language, rather than misspelled."""
+def _are_foreign(unknown: Mapping[str, list[str]], query: Query) -> bool:
+    """Whether most of several telling words are unknown, and not all that are long enough resemble known words."""
     telling = [form for word in query.telling for form in word.forms[:1]]
-    return len(telling) >= SEVERAL and 2 * sum(form in unknown for form in telling) > len(telling)
+    if len(telling) < SEVERAL or 2 * sum(form in unknown for form in telling) <= len(telling):
+        return False
+    compared = [word for word in unknown if word in query.plain and len(word) >= SHORTEST][:CORRECTED]
+    return not compared or not all(unknown[word] for word in compared)
 
 
 def _misspelled(tx: Transaction, everywhere: Selection, query: Query) -> dict[str, list[str]]:

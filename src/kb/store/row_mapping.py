@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kb.api.fields import Sort
 from kb.api.rights import Limit
+from kb.index.words.document_names import ORDERED
 from kb.store.rows import (
     AuditLine,
     Author,
@@ -199,9 +200,10 @@ def stored(instant: datetime | None) -> str | None:
 def cursor_after(document: Document, sort: Sort = "recent") -> str:
     """Return the cursor of a list after a document: its id, and the time of its last change, or else its date added.
 
-    In a list by date, the cursor has the day of the document instead.
+    In a list by date, the cursor has the day of the document instead, from A to Z the beginning of its title or path.
     """
-    stamp = document.day if sort == "date" else raw(document.changed)
+    stamps = {"date": document.day, "title": document.title, "path": document.source_path or document.title}
+    stamp = stamps[sort][:ORDERED] if sort in stamps else raw(document.changed)
     return f"{document.id}.{stamp.encode().hex()}"
 
 

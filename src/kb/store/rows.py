@@ -639,7 +639,8 @@ class ReplicaState:
 class NamedKey:
     """A named key. After a rotation, the earlier key also works until `former_until`.
 
-    It is not valid from `expires_at` on. `per_minute` is the maximum number of its requests per minute.
+    It is not valid from `expires_at` on. `per_minute` is the maximum number of its requests per minute. If it
+    `reads_all`, its tags and its folder limit only what it writes.
     """
 
     name: str
@@ -653,6 +654,7 @@ class NamedKey:
     former_until: str | None = None
     expires_at: str | None = None
     per_minute: int | None = None
+    reads_all: bool = False
 
     @property
     def is_expired(self) -> bool:
@@ -661,7 +663,7 @@ class NamedKey:
     @property
     def caller(self) -> Caller:
         limit = Limit(self.tags, self.folder) if self.tags or self.folder else None
-        return Caller(self.name, self.right, limit, is_named=True)
+        return Caller(self.name, self.right, limit, is_named=True, reads_all=self.reads_all)
 
     def opens(self, digest: str) -> bool:
         """Return whether a token with this digest is the key. Comparing both keeps the time constant."""

@@ -15,6 +15,7 @@ ABOUT: Final = {"name": "kb", "version": __version__, "description": "The user's
 SKILL: Final = "skills/kb/SKILL.md"
 SECONDS: Final = 20
 """The timeout of a hook."""
+PROMPT_SECONDS: Final = 5
 MARKETPLACE: Final = {
     "name": "kb",
     "plugins": [
@@ -35,7 +36,8 @@ class ClientKind(NamedTuple):
     Args:
         manifest: the file that describes the folder.
         servers: the file with the MCP server, which may be the manifest.
-        compacting: the agent's name of the event before compaction.
+        prompted: the agent's name of the event of a prompt.
+        compacting: its name of the event before compaction.
         install: the command that installs the folder.
         unit: the length of a second in the agent's unit.
         ending_seconds: the timeout of a hook at the end of a session.
@@ -44,6 +46,7 @@ class ClientKind(NamedTuple):
 
     manifest: str
     servers: str
+    prompted: str
     compacting: str
     install: str
     unit: int = 1
@@ -53,11 +56,16 @@ class ClientKind(NamedTuple):
 
 KINDS: Final = {
     "claude-code": ClientKind(
-        ".claude-plugin/plugin.json", ".mcp.json", "PreCompact", install="claude --plugin-dir {folder}"
+        ".claude-plugin/plugin.json",
+        ".mcp.json",
+        "UserPromptSubmit",
+        "PreCompact",
+        install="claude --plugin-dir {folder}",
     ),
     "gemini": ClientKind(
         "gemini-extension.json",
         "gemini-extension.json",
+        "BeforeAgent",
         "PreCompress",
         install="gemini extensions link {folder}",
         unit=1000,
@@ -65,6 +73,7 @@ KINDS: Final = {
     "codex": ClientKind(
         ".codex-plugin/plugin.json",
         ".mcp.json",
+        "UserPromptSubmit",
         "PreCompact",
         install="codex plugin marketplace add {folder} && codex plugin add kb@kb; then, in Codex, trust the hooks with"
         " /hooks",
@@ -101,7 +110,7 @@ def contents(kind: ClientKind, server: Mapping[str, Any], *, captures: bool) -> 
 
 def hooks(kind: ClientKind, *, captures: bool) -> dict[str, Any]:
     """Return the hooks by event."""
-    seconds = {"SessionStart": SECONDS, kind.compacting: SECONDS}
+    seconds = {"SessionStart": SECONDS, kind.prompted: PROMPT_SECONDS, kind.compacting: SECONDS}
     seconds |= {"SessionEnd": kind.ending_seconds} if captures else {}
     command = {"type": "command", "command": shlex.join([program(), "hook"])}
     return {event: [{"hooks": [command | {"timeout": most * kind.unit}]}] for event, most in seconds.items()}

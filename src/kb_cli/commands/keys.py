@@ -34,6 +34,9 @@ def keys(
     path: Annotated[
         str | None, option("--path FOLDER", "Limit a new key to documents below this path, such as ~/work.")
     ] = None,
+    reads_all: Annotated[
+        bool, option("--reads-all", "A new key reads all documents; --tags and --path limit only what it writes.")
+    ] = False,
     expires: Annotated[
         str | None, option("--expires DATE", "The day or time from which a new key is not valid: 2027-01-31.")
     ] = None,
@@ -69,7 +72,13 @@ def keys(
         until = moment(expires, "--expires", None) if expires else None
         answer = call(
             lambda client: client.make_key(
-                name, right=right, tags=split_tags(tags), path=meant, expires_at=until, per_minute=per_minute
+                name,
+                right=right,
+                tags=split_tags(tags),
+                path=meant,
+                expires_at=until,
+                per_minute=per_minute,
+                reads_all=reads_all,
             )
         )
     return output.print_json(answer) if json else report(action, name, answer)
@@ -115,7 +124,8 @@ def described(key: dict[str, Any]) -> str:
     path = f" under {key['path']}" if key["path"] else ""
     until = f" until {output.format_time(key['expires_at'])}" if key.get("expires_at") else ""
     calls = f" {key['per_minute']} times per minute" if key.get("per_minute") else ""
-    return f"{key['right']}{tags}{path}{calls}{until}"
+    right = "read all, write" if key.get("reads_all") else key["right"]
+    return f"{right}{tags}{path}{calls}{until}"
 
 
 def subject(line: dict[str, Any]) -> str:

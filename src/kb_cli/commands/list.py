@@ -1,33 +1,36 @@
 """kb list."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from kb.client.client import EngineClient
 from kb_cli.runtime import output
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.options import EMPTY, FilterOptions, IdsOnly, Json, explain_nothing, option, with_options
 
+Order = Literal["recent", "oldest", "added", "date", "title", "path"]
+
 
 @with_options
 def list_(
     *,
     filters: FilterOptions,
-    oldest: Annotated[bool, option("--oldest", "Show documents in the order in which they were added.")] = False,
-    recent: Annotated[bool, option("--recent", "The default order.", hidden=True)] = False,
+    sort: Annotated[Order, option("--sort ORDER", f"The order: {', '.join(get_args(Order))}.")] = "recent",
+    oldest: Annotated[bool, option("--oldest", "", hidden=True)] = False,
+    recent: Annotated[bool, option("--recent", "", hidden=True)] = False,
     limit: Annotated[int, option("-n N", "The maximum number of documents.", min=1)] = 50,
     everything: Annotated[bool, option("--all", "List all documents, without a maximum.")] = False,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> None:
-    """List documents, most recently added or changed first.
+    """List documents, most recently added or changed first, or in another order.
 
     The date is the one in the document or, without one, the date on which it was added or last changed. In a pipe or
     a file, each document is one line with tabs between the columns.
     """
     query = filters.to_request("tag")
-    sort = "id" if oldest and not recent else "recent"
-    answer = call(lambda client: fetch(client, None if everything else limit, query, sort))
+    order = "id" if sort == "added" or (oldest and not recent) else sort
+    answer = call(lambda client: fetch(client, None if everything else limit, query, order))
     documents = answer["documents"]
     if ids and not json:
         output.write("".join(f"{document['id']}\n" for document in documents))

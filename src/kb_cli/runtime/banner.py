@@ -1,8 +1,10 @@
 """The messages of `kb serve` for a person at a terminal, shown instead of a log."""
 
+import logging
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Final
 
 from kb import __version__
 from kb_cli.runtime.output import abbreviate_home
@@ -13,10 +15,26 @@ def is_for_person(environment: Mapping[str, str]) -> bool:
     return sys.stderr.isatty() and not (environment.get("KB_LOG_LEVEL") or environment.get("KB_LOG_FORMAT"))
 
 
+class StatusLine(logging.Handler):
+    """Shows each message on the same line of the terminal, in place of the one before."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Replace the line."""
+        print(f"\r{record.getMessage()} …\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+CLEAR: Final = "\r\x1b[K"
+"""Removes the line of the status."""
+
+
 def print_starting(folder: Path) -> None:
-    is_first = not (folder / "models").is_dir()
-    why = "; the first start downloads the model, which takes up to a minute" if is_first else ""
-    print(f"Starting kb {__version__}{why} …", file=sys.stderr)
+    """Say that kb starts and, from now on, what it does with the model: a first start takes up to a minute."""
+    print(f"Starting kb {__version__} …", file=sys.stderr)
+    if not (folder / "models").is_dir():
+        print("This is the first start, so kb downloads its model once (91 MB).", file=sys.stderr)
+    steps = logging.getLogger("kb.embed.models.steps")
+    steps.handlers, steps.propagate = [StatusLine()], False
+    steps.setLevel(logging.INFO)
 
 
 OPEN = (
@@ -27,16 +45,18 @@ OPEN = (
 
 
 def print_ready(url: str, folder: Path, apps: Iterable[str], *, is_open: bool) -> None:
-    agents = ("  kb mcp                                 (shows how to connect your agents)",) if "mcp" in apps else ()
+    agents = ("  for your agents  kb mcp              (shows how to connect them)",) if "mcp" in apps else ()
     lines = (
-        f"kb is ready at {url} (Ctrl-C stops it). Its data folder is {abbreviate_home(str(folder))}.",
+        f"{CLEAR}kb is ready at {url} (Ctrl-C stops it). Its data folder is {abbreviate_home(str(folder))}.",
         *((f"No API key is set: {OPEN}.",) if is_open else ()),
         "",
         "Next, in another terminal:",
-        "  kb addnote 'the key is under the mat'  or: kb add ~/Documents",
-        "  kb search where is the key",
+        "  for you          kb add ~/Documents  (or a note: kb addnote 'the key is under the mat')",
+        "                   kb search where is the key",
         *agents,
+        "  to keep it       kb service install  (starts kb at each login)",
         "",
+        *((f"In a browser: {url}",) if "web" in apps else ()),
         f"HTTP API: {url}/docs. To see a log, set KB_LOG_LEVEL=info.",
     )
     print("\n".join(lines), file=sys.stderr, flush=True)

@@ -21,7 +21,6 @@ from kb.api.errors import (
 )
 from kb.api.version_check import MIN_ENGINE_VERSION, engine_mismatch
 from kb.client.client import EngineClient
-from kb_cli.runtime import exit_codes
 from kb_cli.runtime.config import config_path, key_headers, load_config, made_key
 from kb_cli.runtime.error_wording import rephrase
 from kb_cli.runtime.output import print_error, print_json, print_line
@@ -138,6 +137,8 @@ def call_for_each(
     """Return the engine's responses and the exit code; print an error for each id that it does not know or refuses."""
 
     async def request_all(client: EngineClient) -> tuple[list[dict[str, Any]], int]:
+        from kb_cli.runtime import exit_codes
+
         answers, code = [], exit_codes.OK
         for id_ in ids:
             try:

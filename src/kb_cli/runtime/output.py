@@ -8,9 +8,6 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
-import typer
-
-from kb_cli.runtime.exit_codes import PIPE_CLOSED
 from kb_cli.runtime.terminal_styles import (
     BOLD,
     DIM,
@@ -103,7 +100,15 @@ def write(text: str) -> None:
         # Flush, so that a closed pipe is noticed here.
         print(text, end="", flush=True)
     except BrokenPipeError:
-        raise typer.Exit(PIPE_CLOSED) from None
+        raise pipe_closed() from None
+
+
+def pipe_closed() -> Exception:
+    import typer  # it takes as long as the rest of a short command, and hooks do without it
+
+    from kb_cli.runtime.exit_codes import PIPE_CLOSED
+
+    return typer.Exit(PIPE_CLOSED)
 
 
 def print_line(text: str) -> None:
@@ -123,7 +128,7 @@ def write_bytes(content: bytes) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        raise typer.Exit(PIPE_CLOSED) from None
+        raise pipe_closed() from None
 
 
 def print_error(text: str) -> None:

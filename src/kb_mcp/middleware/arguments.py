@@ -1,6 +1,7 @@
 """Normalize arguments to the meaning that clients intend."""
 
 import re
+from contextlib import suppress
 from typing import Any, Final
 
 from fastmcp.server.middleware import Middleware
@@ -29,6 +30,12 @@ PLACES: Final = ("chunk_id", "from_chunk", "page", "heading", "query")
 NULLS: Final = ("null", ["null"])
 """What some clients send for null."""
 
+BLANKS: Final = ("", "null")
+"""What some clients send for a number, a flag or a list that they leave out."""
+
+EXACT: Final = ("kb_delete", "kb_undo")
+"""Tools that would do more without an argument that was meant."""
+
 NAMES: Final = frozenset({"title", "source", "source_path", "thread", "date", "heading"})
 """Optional texts that are not meant if they are null."""
 
@@ -41,9 +48,22 @@ JSON_STARTS: Final = ("[", "{")
 
 class ArgumentNormalizer(Middleware):
     async def on_call_tool(self, context: ToolCall, call_next: NextTool) -> ToolResult:
-        arguments = normalize(context.message.name, context.message.arguments or {})
+        arguments = normalize(context.message.name, await given(context))
         message = context.message.model_copy(update={"arguments": arguments})
         return await call_next(context.copy(message=message))
+
+
+async def given(context: ToolCall) -> dict[str, Any]:
+    """Return the arguments without blanks that stand for an omitted number, flag or list."""
+    name, arguments = context.message.name, context.message.arguments or {}
+    blank = [each for each, value in arguments.items() if value in BLANKS]
+    if not blank or name in EXACT or context.fastmcp_context is None:
+        return arguments
+    tool = await context.fastmcp_context.fastmcp.get_tool(name)
+    schema = tool.parameters if tool else {}
+    texts = {each for each, form in schema.get("properties", {}).items() if form.get("type") == "string"}
+    needed = texts.union(schema.get("required", ()))
+    return {each: value for each, value in arguments.items() if each in needed or value not in BLANKS}
 
 
 def normalize(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -101,6 +121,9 @@ def _parse_list(value: object) -> object:
         except ValueError:
             return value
         return value if parsed is None else _parse_list(parsed) if isinstance(parsed, list) else parsed
+    if value.startswith('"'):
+        with suppress(ValueError):
+            return from_json(f"[{value}]")
     return [word.strip() for word in value.split(",") if word.strip()]
 
 

@@ -207,6 +207,7 @@
     }
   };
   showLocal(document);
+  document.cookie = `kb_zone=${-new Date().getTimezoneOffset()}; path=${new URL(root, location.href).pathname}; max-age=31536000; samesite=strict`;
   new MutationObserver((changes) => {
     for (const { addedNodes } of changes) for (const each of addedNodes) if (each.nodeType === 1) showLocal(each);
   }).observe(document.body, { childList: true, subtree: true });

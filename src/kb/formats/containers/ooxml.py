@@ -62,8 +62,8 @@ class Package(Archive):
         relations = self.side_xml(posixpath.join(folder, "_rels", f"{name}.rels"))
         for relation in relations if relations is not None else ():
             target = posixpath.normpath(posixpath.join("/", folder, relation.get("Target", ""))).lstrip("/")
-            if target in self.names:
-                yield Relation(relation.get("Id", ""), posixpath.basename(relation.get("Type", "")), target)
+            if found := self.find(target):
+                yield Relation(relation.get("Id", ""), posixpath.basename(relation.get("Type", "")), found)
 
     def related(self, part: str, kind: str) -> Iterator[str]:
         """Yield the names of the parts to which `part` (or the package, if empty) has a relation of this `kind`."""

@@ -13,6 +13,7 @@ from typing import Any, Final
 from lxml import etree
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.part_names import plain_name
 from kb.formats.text.external_types import SUFFIXES
 
 MAX_UNPACKED: Final = 512 * 1024 * 1024
@@ -65,22 +66,29 @@ class Archive:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except _DAMAGE as error:
             raise Unreadable("the document is damaged: kb cannot open its zip archive") from error
-        self.names = set(self._zip.namelist())
+        self._parts = {plain_name(part.filename): part for part in self._zip.infolist()}
+        self._in_any_case = {name.lower(): name for name in self._parts}
+        self.names = set(self._parts)
         self.length = len(data)
         self._unpacked = 0
         self._pictures = set[str]()
 
+    def find(self, name: str) -> str | None:
+        """Return the name of the part that another part means; Windows does not distinguish capitals in names."""
+        return name if name in self._parts else self._in_any_case.get(name.lower())
+
     def size(self, name: str) -> int:
-        return self._zip.getinfo(name).file_size
+        return self._parts[name].file_size
 
     def read(self, name: str) -> bytes | None:
-        if name not in self.names:
+        found = self.find(name)
+        if found is None:
             return None
-        self._unpacked += self._zip.getinfo(name).file_size
+        self._unpacked += self.size(found)
         if self._unpacked > MAX_UNPACKED:
             raise Unreadable(f"the document unpacks to more than {MAX_UNPACKED // 1024**2} MB, the limit")
         with _translated_damage(name):
-            return self._zip.read(name)
+            return self._zip.read(self._parts[found])
 
     def blocks(self, name: str, size: int) -> Iterator[bytes]:
         """Yield a part in blocks, without keeping it.
@@ -88,7 +96,7 @@ class Archive:
         Raises:
             Unreadable: the part is damaged or encrypted.
         """
-        with _translated_damage(name), self._zip.open(name) as part:
+        with _translated_damage(name), self._zip.open(self._parts[name]) as part:
             while block := part.read(size):
                 yield block
 
@@ -98,7 +106,7 @@ class Archive:
         Raises:
             Unreadable: the part is damaged.
         """
-        with _translated_damage(name), self._zip.open(name) as part:
+        with _translated_damage(name), self._zip.open(self._parts[name]) as part:
             for _, element in etree.iterparse(
                 part, tag=f"{{*}}{local}", resolve_entities=False, no_network=True, huge_tree=False
             ):
@@ -110,7 +118,7 @@ class Archive:
     def picture(self, name: str) -> Callable[[], bytes] | None:
         """Return a function that reads a part; None if it is not a picture, is too large or was requested."""
         is_picture = name in self.names and PurePath(name.lower()).suffix in SUFFIXES["image"]
-        if not is_picture or name in self._pictures or self._zip.getinfo(name).file_size > MAX_PICTURE:
+        if not is_picture or name in self._pictures or self.size(name) > MAX_PICTURE:
             return None
         self._pictures.add(name)
         return lambda: self.read(name) or b""

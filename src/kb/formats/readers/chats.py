@@ -78,7 +78,7 @@ def _file(conversation: Conversation) -> Attachment:
     """Return a conversation as Markdown, with a section for each turn."""
     fields = {"title": _title(conversation), "date": _moment(conversation), INLINE_TAGS: "false"}
     turns = "\n".join(
-        f"## {turn.speaker}{f', {turn.time:%Y-%m-%d %H:%M}' if turn.time else ''}\n\n{_lowered(turn.text)}\n"
+        f"## {turn.speaker}{f', {turn.time:%Y-%m-%d %H:%M}' if turn.time else ''}\n\n{lowered(turn.text)}\n"
         for turn in _turns(conversation)
         if turn.text.strip()
     )
@@ -88,7 +88,7 @@ def _file(conversation: Conversation) -> Attachment:
     return Attachment(f"{name} {id_[:_ID_CHARS]}".strip() + ".md", content.encode("utf-8", "replace"))
 
 
-def _lowered(text: str) -> str:
+def lowered(text: str) -> str:
     return _HEADING.sub(lambda heading: heading[0] or "##", text)
 
 

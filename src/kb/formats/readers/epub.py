@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote
@@ -18,7 +19,9 @@ from kb.formats.text.encoding import one_line
 from kb.formats.text.extracted import Extracted
 from kb.formats.text.titles import meaningful
 
-_PAGES: Final = {"application/xhtml+xml", "text/html", "application/xml", "text/x-oeb1-document"}
+_NO_PAGES: Final = re.compile(r"(?i)(?:image/(?!svg)|audio/|video/|font/|text/css|application/x-dtbncx)")
+"""The other types in a reading order are chapters: programs write any type for them, or none."""
+
 _CHAPTER: Final = 1
 _ISSUED: Final = {None, "publication", "original-publication", "issued", "creation"}
 _FIRST_PRINTED: Final = 1450
@@ -89,8 +92,11 @@ class _Book:
         contents = {self._path(item) for item in self._items.values() if _is_contents(item)}
         for reference in self._package.iterfind("{*}spine/{*}itemref"):
             item = self._items.get(reference.get("idref", ""))
-            if item is not None and item.get("media-type", "").lower() in _PAGES and self._path(item) not in contents:
+            if item is not None and not self._is_beside(item) and self._path(item) not in contents:
                 yield self._path(item)
+
+    def _is_beside(self, item: etree._Element) -> bool:
+        return _NO_PAGES.match(item.get("media-type", "")) is not None
 
     def _path(self, item: etree._Element) -> str:
         return _target(self._name, item.get("href", ""))

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Final
 
+from kb.formats.readers.agent_sessions import read_agent_session
 from kb.formats.readers.chats import read_chats
 from kb.formats.readers.geojson import read_geojson
 from kb.formats.text.encoding import clean, decode
@@ -22,6 +23,8 @@ _SPACES: Final = {"r\\n": "\n", "n": "\n", "r": "\n", "t": "\t", "b": " ", "f": 
 def read(data: bytes) -> Extracted:
     """Read a JSON file, even one with a value on each line, or text that only looks like JSON."""
     source = decode(data)
+    if session := read_agent_session(source):
+        return session
     if chats := read_chats(source):
         return chats
     if places := read_geojson(source):

@@ -13,6 +13,7 @@ from typing import Final
 from lxml import etree
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.flat_opendocument import packaged
 from kb.formats.containers.zip import Archive, attribute, local_name, whole_number
 from kb.formats.readers.numbering import BULLET, ListCount, OdfNumbering
 from kb.formats.text.builder import TextBuilder, paged
@@ -50,7 +51,7 @@ _SLIDE: Final = 1
 
 
 def read(data: bytes) -> Extracted:
-    archive = Archive(data)
+    archive = Archive(packaged(data))
     if b"manifest:encryption-data" in (archive.read("META-INF/manifest.xml") or b""):
         raise Unreadable("the document is encrypted: it needs a password to be read")
     content = archive.xml("content.xml")

@@ -17,6 +17,7 @@ from typing import Final
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.flat_opendocument import packaged
 from kb.formats.containers.ole import OLE_SIGNATURE, is_encrypted_workbook, ole_properties, open_ole
 from kb.formats.containers.ooxml import Package
 from kb.formats.readers.odf import properties as opendocument_properties
@@ -44,7 +45,7 @@ def read(data: bytes) -> Extracted:
     Raises:
         Unreadable: the file is damaged or encrypted.
     """
-    text = TextBuilder()
+    data, text = packaged(data), TextBuilder()
     if _is_encrypted(data):
         raise Unreadable(_ENCRYPTED)
     (title, date), extras, damaged = _beside(data)

@@ -92,6 +92,14 @@ def _prose_lines(root: etree._Element) -> Iterator[tuple[int | None, str]]:
     yield from _split_lines(inline)
 
 
+def _pieces(element: etree._Element) -> Iterator[str]:
+    """Yield the texts in an element; between adjacent tags, as of the paragraphs of a title, is a blank."""
+    yield element.text or ""
+    for child in element:
+        yield from _pieces(child)
+        yield child.tail or " "
+
+
 def _split_lines(pieces: Sequence[str]) -> Iterator[tuple[None, str]]:
     lines = (one_line(line) for line in "".join(pieces).split("\n"))
     return ((None, line) for line in lines if line)
@@ -103,7 +111,7 @@ def _title(element: etree._Element) -> str | None:
     is_first = above is not None and (before is None or before.tag == "label")
     if not is_first or not isinstance(element.tag, str) or etree.QName(element).localname not in _TITLES:
         return None
-    title = one_line("".join(element.itertext()))
+    title = one_line("".join(_pieces(element)))
     return title if len(title) <= LONGEST_HEADING else None
 
 

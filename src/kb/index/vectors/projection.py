@@ -24,6 +24,19 @@ def project(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return within
 
 
+def evened(places: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return places halfway to their ranks on each axis, so that many like documents do not crowd the others out."""
+    return np.stack([(axis + _ranks(axis)) / 2 for axis in places.T], axis=1)
+
+
+def _ranks(axis: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the ranks of numbers, from -1 to 1; equal numbers share the mean of theirs."""
+    _, places, counts = np.unique(axis, return_inverse=True, return_counts=True)
+    ranks = np.cumsum(counts) - (counts + 1) / 2
+    within: NDArray[np.float32] = (2 * ranks[places] / max(1, len(axis) - 1) - 1).astype(np.float32)
+    return within
+
+
 def principal_axes(centred: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the two axes of greatest variance for vectors around 0, shape (dimensions, 2), by subspace iteration.
 

@@ -60,6 +60,16 @@ def folded(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
+ORDERED: Final = 240
+"""The characters of a title or path that count in a list from A to Z."""
+
+
+def alphabetic(text: str) -> str:
+    """Return a text's place in a list from A to Z, where letters with and without marks are together."""
+    letters = unicodedata.normalize("NFD", text[:ORDERED].casefold())
+    return letters if letters.isascii() else "".join(each for each in letters if not unicodedata.combining(each))
+
+
 def file_stem(path: str, *, is_part: bool = False) -> str:
     """Return the name of a file without its extension."""
     name = file_name(path, is_part=is_part)

@@ -5,11 +5,11 @@ from typing import Final
 
 from kb.api.fields import Sort
 from kb.api.tag_tree import stem
-from kb.index.words.document_names import FILE_MARK
+from kb.index.words.document_names import FILE_MARK, ORDERED
 from kb.store.postgres.full_text import FullText
 from kb.store.row_mapping import Execute, moment_or_first
 from kb.store.rows import Filter
-from kb.store.sql.conditions import RECENT, Condition, Conditions, after_prefix, day_in, joined, like_pattern, order_by
+from kb.store.sql.conditions import RECENT, Condition, Conditions, after_prefix, joined, like_pattern
 
 CARRIES = "EXISTS (SELECT 1 FROM document_tags WHERE document_id = documents.id AND tag = ANY(%s))"
 CARRIES_ANY = "ARRAY(SELECT tag FROM document_tags WHERE document_id = documents.id) && %s::text[]"
@@ -35,6 +35,7 @@ class PostgresConditions(Conditions):
 
     mark = "%s"
     own_day = "own_day"
+    in_order = f"lower(left({{}}, {ORDERED}))"
     recent_day = f"to_char({RECENT} AT TIME ZONE 'UTC', 'YYYY-MM-DD') COLLATE \"C\""
     stays_below = r"strpos('/' || replace(source_path, '\', '/') || '/', '/../') = 0"
 
@@ -43,9 +44,13 @@ class PostgresConditions(Conditions):
         self._words = words
 
     def page(self, where: Filter, sort: Sort, cursor: str | None) -> tuple[str, Condition]:
-        after = [_after(cursor, sort, self.dated)] if cursor is not None else []
+        after = [self.after(sort, cursor)] if cursor is not None else []
         condition, parameters = joined([self.admitted(where), *after])
-        return "documents", (f"{condition} ORDER BY {order_by(sort, self.dated)}", parameters)
+        return "documents", (f"{condition} ORDER BY {self.order_by(sort)}", parameters)
+
+    def after_change(self, sort: Sort, when: str, document_id: int) -> Condition:
+        comparison = "<" if sort == "recent" else ">"
+        return f"({RECENT}, id) {comparison} (%s::timestamptz, %s)", (moment_or_first(when), document_id)
 
     def on_tags(self, where: Filter) -> list[Condition]:
         find = list if where.tag_exact else self._branches
@@ -82,14 +87,3 @@ class PostgresConditions(Conditions):
 
     def holding(self, text: str) -> Condition:
         return "id = ANY(%s)", (self._words.documents_with(text),)
-
-
-def _after(cursor: str, sort: Sort, dated: str) -> Condition:
-    document_id, _, recent = cursor.partition(".")
-    if sort == "id":
-        return "id > %s", (int(document_id),)
-    if sort == "date":
-        return f"({dated}, id) < (%s, %s)", (day_in(recent), int(document_id))
-    when = moment_or_first(bytes.fromhex(recent).decode(errors="replace"))
-    comparison = "<" if sort == "recent" else ">"
-    return f"({RECENT}, id) {comparison} (%s::timestamptz, %s)", (when, int(document_id))

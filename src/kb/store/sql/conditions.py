@@ -20,6 +20,9 @@ RECENT: Final = "COALESCE(updated_at, created_at)"
 
 LIKE_ESCAPED: Final = str.maketrans({character: f"\\{character}" for character in r"\%_"})
 
+ALPHABETIC: Final = {"title": "title", "path": "COALESCE(source_path, title)"}
+"""The columns of the lists from A to Z."""
+
 SURROGATES: Final = range(0xD800, 0xE000)
 AFTER_SURROGATES: Final = 0xE000
 
@@ -40,10 +43,37 @@ class Conditions(ABC):
     beside: ClassVar[str] = ""
     """The prefix of a column with few distinct values, to keep the database from using its index."""
 
+    in_order: ClassVar[str]
+    """A text's place from A to Z, from its first `ORDERED` characters."""
+
     @property
     def dated(self) -> str:
         """The day of a document, by which a list by date is in order."""
         return f"COALESCE({self.own_day}, {self.recent_day})"
+
+    def order_by(self, sort: Sort, key: str = "id") -> str:
+        """Return the ORDER BY expression of a list; `key` is the expression for the order by id."""
+        orders = {"recent": f"{RECENT} DESC, id DESC", "oldest": f"{RECENT}, id", "date": f"{self.dated} DESC, id DESC"}
+        return orders.get(sort) or (f"{self.in_order.format(ALPHABETIC[sort])}, id" if sort in ALPHABETIC else key)
+
+    def after(self, sort: Sort, cursor: str, key: str = "id") -> Condition:
+        """Return the condition that a document comes after a cursor in a list."""
+        id_, _, stamp = cursor.partition(".")
+        document_id, mark = int(id_), self.mark
+        if sort == "date":
+            return f"({self.dated}, id) < ({mark}, {mark})", (day_in(stamp), document_id)
+        if sort in ALPHABETIC:
+            text, place = self.in_order.format(ALPHABETIC[sort]), self.in_order.format(mark)
+            return f"({text}, id) > ({place}, {mark})", (stamp_in(stamp), document_id)
+        return (
+            self.after_change(sort, stamp_in(stamp), document_id)
+            if sort != "id"
+            else (f"{key} > {mark}", (document_id,))
+        )
+
+    @abstractmethod
+    def after_change(self, sort: Sort, when: str, document_id: int) -> Condition:
+        """Return the condition that a document comes after another one in a list by the time of change."""
 
     def admitted(self, where: Filter) -> Condition:
         """Return `where` as one condition on `documents`; `EVERY_DOCUMENT` if it admits all of them."""
@@ -165,12 +195,11 @@ def among(condition: Condition) -> Condition:
     return f"WHERE document_id IN ({documents})", condition[1]
 
 
-def order_by(sort: Sort, dated: str, key: str = "id") -> str:
-    """Return the ORDER BY expression of a list; `dated` and `key` are the expressions for the orders by date and id."""
-    orders = {"recent": f"{RECENT} DESC, id DESC", "oldest": f"{RECENT}, id", "date": f"{dated} DESC, id DESC"}
-    return orders.get(sort, key)
+def stamp_in(cursor: str) -> str:
+    """Return what follows the id in a cursor."""
+    return bytes.fromhex(cursor).decode(errors="replace").replace("\0", "")
 
 
 def day_in(cursor: str) -> str:
     """Return the day in a cursor; a day before all others if it contains none."""
-    return own_day(bytes.fromhex(cursor).decode(errors="replace")) or ""
+    return own_day(stamp_in(cursor)) or ""

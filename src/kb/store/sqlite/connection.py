@@ -11,7 +11,7 @@ from apsw import bestpractice
 from kb import clock
 from kb.api.document_day import own_day
 from kb.api.errors import REMEDY, StoreError
-from kb.index.words.document_names import folded_name
+from kb.index.words.document_names import alphabetic, folded_name
 from kb.store.row_mapping import array, moment
 
 BUSY_MS = 10_000
@@ -70,6 +70,7 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
         load_vectors(connection)
         connection.create_scalar_function("own_day", cast("Any", own_day), 1, deterministic=True)
         connection.create_scalar_function("folded_name", cast("Any", folded_name), 3, deterministic=True)
+        connection.create_scalar_function("alphabetic", cast("Any", alphabetic), 1, deterministic=True)
         connection.create_scalar_function("kb_now", cast("Any", _now), 0, deterministic=True)
         connection.convert_binding = _json
         if not connection.pragma("page_count"):  # works only in a new database, before its first page

@@ -17,10 +17,8 @@ from kb.store.sql.conditions import (
     Condition,
     Conditions,
     after_prefix,
-    day_in,
     joined,
     like_pattern,
-    order_by,
 )
 
 NO_DOCUMENT: Condition = ("FALSE", ())
@@ -70,6 +68,7 @@ class SqliteConditions(Conditions):
 
     mark = "?"
     own_day = "own_day(date)"
+    in_order = "alphabetic({})"
     recent_day = f"substr({RECENT}, 1, 10)"
     stays_below = r"instr('/' || replace(source_path, '\', '/') || '/', '/../') = 0"
     beside = "+"
@@ -87,9 +86,12 @@ class SqliteConditions(Conditions):
             source = "documents INDEXED BY documents_created_at"
         else:
             created = _without_index(created) + _recent_conditions(where, sort)
-        after = [_after(cursor, sort, key, self.dated)] if cursor is not None else []
+        after = [self.after(sort, cursor, key)] if cursor is not None else []
         condition, parameters = joined([*self.exact(where), *_carrying(tags), *created, *self.on_texts(where), *after])
-        return source, (f"{condition} ORDER BY {order_by(sort, self.dated, key)}", parameters)
+        return source, (f"{condition} ORDER BY {self.order_by(sort, key)}", parameters)
+
+    def after_change(self, sort: Sort, when: str, document_id: int) -> Condition:
+        return AFTER_RECENT if sort == "recent" else AFTER_OLDER, (when, when, document_id)
 
     def id_queries(self, where: Filter) -> list[tuple[bool, str, tuple[object, ...]]]:
         """Return queries that each yield document ids as one text.
@@ -216,13 +218,3 @@ def _recent_conditions(where: Filter, sort: Sort) -> list[Condition]:
     if sort == "id" or where.created_after is None:
         return []
     return [(f"{RECENT} >= ?", (stored(where.created_after),))]
-
-
-def _after(cursor: str, sort: Sort, key: str, dated: str) -> Condition:
-    document_id, _, recent = cursor.partition(".")
-    if sort == "id":
-        return f"{key} > ?", (int(document_id),)
-    if sort == "date":
-        return f"({dated}, id) < (?, ?)", (day_in(recent), int(document_id))
-    when = bytes.fromhex(recent).decode(errors="replace")
-    return AFTER_RECENT if sort == "recent" else AFTER_OLDER, (when, when, int(document_id))

@@ -3,17 +3,17 @@
 -- name: select_keys
 -- Select all keys.
 SELECT
-  name, may, tags, folder, digest, created_at, used_at, former_digest, former_until, expires_at, per_minute
+  name, may, tags, folder, digest, created_at, used_at, former_digest, former_until, expires_at, per_minute, reads_all
 FROM keys
 
 -- name: insert_key
 -- Insert a key, unless its name is in use.
 INSERT INTO keys (
-  name, may, tags, folder, digest, created_at, used_at, former_digest, former_until, expires_at, per_minute
+  name, may, tags, folder, digest, created_at, used_at, former_digest, former_until, expires_at, per_minute, reads_all
 )
 VALUES (
   %(name)s, %(right)s, %(tags)s, %(folder)s, %(digest)s, %(created_at)s, %(used_at)s, %(former_digest)s,
-  %(former_until)s, %(expires_at)s, %(per_minute)s
+  %(former_until)s, %(expires_at)s, %(per_minute)s, %(reads_all)s
 )
 ON CONFLICT (name) DO NOTHING
 
