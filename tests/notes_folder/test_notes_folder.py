@@ -6,8 +6,8 @@ import asyncio
 import errno
 import os
 import re
-import sys
 import shutil
+import sys
 import time
 from dataclasses import replace
 
