@@ -23,7 +23,7 @@ from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.tools import compact_answers, rendering, token_budget
 from kb_mcp.tools.change_conflicts import parse_version, refused_change
-from kb_mcp.tools.empty_results import nothing_found, retried
+from kb_mcp.tools.empty_results import nothing_found, retried, zone_of_days
 from kb_mcp.tools.headings import document_under
 from kb_mcp.tools.path_hints import check_path
 from kb_mcp.tools.reading import check_number, in_thread, read_several, several_pages
@@ -165,8 +165,11 @@ class DocumentTools:
         ]
         if weak:
             data["weak"] = " ".join(weak)
-        if not data["results"]:
-            data["rest"] = await nothing_found(self._engine, _with_operators(request, reply)) or NO_WORD
+        used = _with_operators(request, reply)
+        if data["results"]:
+            data |= compact_answers.given(rest=zone_of_days(used))
+        else:
+            data["rest"] = " ".join([await nothing_found(self._engine, used) or NO_WORD, zone_of_days(used)]).strip()
         return tool_result(data, rendering.render("kb_search", without_tags(data, tags)))
 
     async def kb_list(
@@ -236,6 +239,7 @@ class DocumentTools:
         data["rest"] = _list_end(data, corrected, sort if sort in ("date", "id") or not is_by_change else "")
         if not data["documents"]:
             data["rest"] = LIST_END if cursor else await self._nothing_listed(request)
+        data["rest"] = f"{data['rest']} {zone_of_days(request)}".strip()
         return rendered("kb_list", data)
 
     async def _described(self, reply: JSON, *, is_by_change: bool, characters: int, has_kinds: bool) -> JSON:
