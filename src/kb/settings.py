@@ -199,6 +199,8 @@ class Settings(EngineAccess):
         words_memory_mb: the memory for the words of the full text, in MiB. kb first drops the words that were not
             searched for longest.
         audit_days: the number of days that the audit log keeps its records of changes.
+        trusted_header: the header in which your proxy names the key of the person whom it has signed in, such as
+            Remote-User. The web interface then asks for no key. `FORWARDED_ALLOW_IPS` must name the proxy.
         backup_dir: a folder for backups. If it is set, the engine makes backups automatically.
         backup_hours: the number of hours between two backups.
         backup_keep: the number of backups that kb keeps.
@@ -237,6 +239,7 @@ class Settings(EngineAccess):
     max_wait_seconds: Annotated[int, Field(ge=0)] = 60
     workers: Annotated[int, Field(ge=0, le=1)] = 1
     words_memory_mb: Annotated[int, Field(ge=1)] = 256
+    trusted_header: str | None = None
     backup_dir: UserPath | None = None
     backup_hours: Annotated[float, Field(gt=0)] = 24
     backup_keep: Annotated[int, Field(ge=1)] = 7

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -11,6 +12,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from kb.api.errors import HeadTooLarge, KbError, Overloaded
 from kb.asgi.error_replies import problem
+from kb.asgi.proxy_sign_in import PEER
 
 if sys.platform != "win32":
     from fcntl import ioctl
@@ -140,6 +142,7 @@ class HttpProtocol(HttpToolsProtocol):
             raise HeadTooLarge  # stops the parser
         is_excess = self._is_excess and self.url != PROBE
         self.app = cast("ASGI3Application", problem(Overloaded(), CLOSE)) if is_excess else self.config.loaded_app
+        cast("dict[str, object]", self.scope)[PEER] = self.client  # uvicorn changes the scope's own client later
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -185,13 +188,11 @@ class HttpProtocol(HttpToolsProtocol):
     def unsent(self) -> int:
         """Return the number of bytes that the client has not read, including megabytes in the system's buffer."""
         here = self.transport.get_write_buffer_size()
-        if sys.platform == "win32":
-            return here
-        descriptor = self.transport.get_extra_info("socket").fileno()
-        try:
-            return here + int.from_bytes(ioctl(descriptor, TIOCOUTQ, bytes(4)), sys.byteorder)
-        except (OSError, ValueError):  # it is closed
-            return here
+        if sys.platform != "win32":
+            descriptor = self.transport.get_extra_info("socket").fileno()
+            with suppress(OSError, ValueError):  # it is closed
+                return here + int.from_bytes(ioctl(descriptor, TIOCOUTQ, bytes(4)), sys.byteorder)
+        return here
 
     def _refuse(self, error: KbError) -> None:
         """Respond to an incomplete request, unless another response has begun."""

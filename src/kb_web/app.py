@@ -1,7 +1,7 @@
 """The web interface as an ASGI app."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Final
@@ -20,9 +20,11 @@ from kb.asgi.bearer import FirstKeyMiddleware
 from kb.asgi.body_limits import BodyLimitMiddleware
 from kb.asgi.error_replies import on_http_exception
 from kb.asgi.hosts import HostMiddleware, OriginMiddleware
+from kb.asgi.key_check import SecretFile
+from kb.asgi.proxy_sign_in import PROXIES, ByProxy, ProxySignIn
 from kb.asgi.request import RequestMiddleware, request_seconds
 from kb.asgi.subapps import AppContext, TextModel, WatchFolder
-from kb.settings import Settings, listed
+from kb.settings import Settings, listed, reveal
 from kb.telemetry.tracing import start_tracing
 from kb_web.forms import BYTES_OF_CHARACTER
 
@@ -52,7 +54,24 @@ def create_app(context: AppContext | None = None) -> Starlette:
     settings = Settings.read(context.environment)
     if not all(map(find_spec, NEEDED)):
         return Starlette(routes=[Route("/", absent)], exception_handlers={HTTPException: on_nothing})
-    return pages_app(settings, context.engine, context.watch_folder, context.model)
+    by_proxy = proxied(settings, context.environment)
+    return pages_app(settings, context.engine, context.watch_folder, context.model, by_proxy)
+
+
+def proxied(settings: Settings, environment: Mapping[str, str]) -> ByProxy | None:
+    """Return how visitors sign in by a proxy; None if they do not.
+
+    Raises:
+        SettingError: the settings do not say who the proxy is, or kb has no key.
+    """
+    if not settings.trusted_header:
+        return None
+    if not settings.has_key:
+        raise SettingError("KB_TRUSTED_HEADER: set KB_API_KEY as well. Without a key, kb is open to all visitors.")
+    sign_in = ProxySignIn(settings.trusted_header, environment.get(PROXIES, ""))
+    key, path = reveal(settings.api_key), settings.api_key_file
+    file = SecretFile(path, "KB_API_KEY_FILE") if path and not key else None
+    return ByProxy(sign_in, lambda: key or (file.first() if file else ""))
 
 
 def pages_app(
@@ -60,6 +79,7 @@ def pages_app(
     engine: ASGIApp,
     watch_folder: WatchFolder | None = None,
     model: Callable[[], TextModel | None] = lambda: None,
+    by_proxy: ByProxy | None = None,
 ) -> Starlette:
     from kb_web.guide_search import GuideSearch
     from kb_web.pages import on_error
@@ -86,7 +106,7 @@ def pages_app(
         ],
     )
     stopping = asyncio.Event()
-    app.state.visits = Sessions(engine, settings.data_dir)
+    app.state.visits = Sessions(engine, settings.data_dir, by_proxy)
     app.state.settings = settings
     app.state.guide = GuideSearch(model, settings.data_dir)
     app.state.watch_folder = watch_folder

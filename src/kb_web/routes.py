@@ -93,6 +93,7 @@ def visited(page: Page) -> Callable[[Request], Awaitable[Response]]:
         request.state.visit = visit
         if not visit.is_known and request.headers.get("sec-fetch-site") == "cross-site":
             return render(request, "continue.html")  # a link from another site: the browser did not send the cookie
+        await visit.recognise()
         response = await page(request, visit)
         visit.send_cookie(response)
         return response
@@ -151,7 +152,6 @@ ROUTES: Final[list[BaseRoute]] = [
     at("/folders/{watch_id}/stop", folders.stop_folder, "POST"),
     at("/notes-folder", maintenance.notes_folder, "POST"),
     at("/settings", settings.settings, "GET", "POST"),
-    at("/model", settings.model, "GET", "POST"),
     at("/settings/theme", settings.theme, "POST"),
     at("/model", settings.model, "GET", "POST"),
     at("/keys", settings.keys, "GET", "POST"),

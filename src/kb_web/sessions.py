@@ -7,6 +7,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -19,9 +20,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kb.api.errors import Forbidden, ForeignOrigin
 from kb.api.limits import MAX_TAGS
+from kb.api.rights import ON_BEHALF_OF
 from kb.api.version_check import USER_AGENT
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.hosts import outer_path
+from kb.asgi.proxy_sign_in import ByProxy
 from kb.client.asgi import ASGITransport, asgi_scope
 from kb.client.client import PREFIX, EngineClient
 from kb.client.transport import Outgoing
@@ -64,15 +67,17 @@ class Visit:
     def __init__(self, visits: Sessions, request: Request) -> None:
         self.began = own_time()
         self._visits = visits
+        self._right = "read"
         self._sent = sent_cookie(request)
         self._path = outer_path(request)
         self.is_secure = SECURE in (request.url.scheme, request.headers.get("x-forwarded-proto"))
         self._address = request.client.host if request.client else None
         self.id = self._sent if 20 <= len(self._sent) <= 100 else secrets.token_urlsafe(32)
-        self.session = visits.session(self.id)
+        self.person = visits.by_proxy.sign_in.name_in(request.scope) if visits.by_proxy else None
+        self.session = visits.session(self.id) if self.person is None else None
         if self.session and time.time() - self.session.since > ROTATE_SECONDS:
             self.change_id(self.session)
-        self.engine = self.engine_with(self.session.key if self.session else None)
+        self.engine = self._engine(self._access())
         self.root = relative_root(request)
         self.is_known = bool(self._sent)
 
@@ -83,17 +88,36 @@ class Visit:
     @property
     def right(self) -> str:
         """The right of this visitor: without keys, everybody has all rights."""
+        if self.person is not None:
+            return self._right
         return self.session.right if self.session else "admin"
+
+    async def recognise(self) -> None:
+        """Learn the right of a person whom the proxy names.
+
+        Raises:
+            Forbidden: the key of this name does not exist.
+        """
+        if self.person is not None:
+            self._right = (await self.engine.own_rights())["right"]
 
     def engine_with(self, key: str | None) -> EngineClient:
         """Return a client that sends this key, with the address of the visitor."""
+        return self._engine({"Authorization": f"Bearer {key}"} if key else {})
+
+    def _engine(self, access: dict[str, str]) -> EngineClient:
         transport = ASGITransport(self._visits.engine, self._address)
-        return EngineClient("http://localhost", key, transport=transport, agent="web")
+        return EngineClient("http://localhost", transport=transport, around=lambda *_: nullcontext(access), agent="web")
+
+    def _access(self) -> dict[str, str]:
+        """Return the headers with which this visitor asks the engine."""
+        if self.person is not None and self._visits.by_proxy:
+            return {"Authorization": f"Bearer {self._visits.by_proxy.key()}", ON_BEHALF_OF: self.person}
+        return {"Authorization": f"Bearer {self.session.key}"} if self.session else {}
 
     def stream(self, target: str, headers: Mapping[str, str]) -> Response:
         """Return the engine's response to a GET request as a stream, with these headers in place of its own."""
-        key = {"Authorization": f"Bearer {self.session.key}"} if self.session else {}
-        asked = asgi_scope(Outgoing("GET", f"{PREFIX}/{target}", {"User-Agent": USER_AGENT, **key}))
+        asked = asgi_scope(Outgoing("GET", f"{PREFIX}/{target}", {"User-Agent": USER_AGENT, **self._access()}))
         return Streamed(self._visits.engine, {**asked, "client": (self._address, 0)}, headers)
 
     def check(self, token: object) -> None:
@@ -212,10 +236,12 @@ class Sessions:
     Args:
         engine: the engine's app.
         folder: the data folder.
+        by_proxy: how visitors sign in by a proxy, if they do.
     """
 
-    def __init__(self, engine: ASGIApp, folder: Path) -> None:
+    def __init__(self, engine: ASGIApp, folder: Path, by_proxy: ByProxy | None = None) -> None:
         self.engine = engine
+        self.by_proxy = by_proxy
         self.kept = SessionFile(folder / FILE)
         self._former: OrderedDict[str, tuple[float, Session]] = OrderedDict()
         self._notices: OrderedDict[str, Notice] = OrderedDict()

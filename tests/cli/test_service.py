@@ -96,6 +96,16 @@ def test_no_service_starts_beside_an_engine_that_runs(outside, systemd):
     assert url not in outside("config", env={"KB_DATA_DIR": str(data)}).stdout
 
 
+def test_a_login_without_a_bus_is_told_how_to_get_one(outside, systemd):
+    program = outside.folder / "bin/systemctl"
+    fault = "Failed to connect to bus: No medium found"
+    program.write_text(program.read_text().replace("exit 0", f'echo "{fault}" >&2 && exit 1\nexit 0'))
+    refused = outside("service", "install", env=systemd)
+    assert refused.returncode == 8
+    assert f"{fault}. This login has no systemd of its own" in refused.stderr
+    assert "machinectl shell" in refused.stderr
+
+
 @pytest.mark.parametrize("step", ["daemon-reload", "enable", "restart"])
 def test_an_installation_that_fails_half_way_leaves_everything_as_it_was(outside, systemd, step):
     program = outside.folder / "bin/systemctl"

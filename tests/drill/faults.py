@@ -514,7 +514,7 @@ INCOMPLETE = [
         lambda place: (newer(place), place.run("kb backup")),
         "kb backup restore",
         "A newer kb made the backup",
-        ('kb backup restore "$(ls -d backups/2* | head -n 1)"',),
+        ('kb backup restore "$(ls -d backups/2* | tail -n 2 | head -n 1)"',),
     ),
 ]
 

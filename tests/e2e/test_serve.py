@@ -130,7 +130,7 @@ def test_what_a_server_writes_is_its_owners_in_whatever_folder(start_server, tmp
 @pytest.mark.rare
 @pytest.mark.sqlite
 @pytest.mark.parametrize(("mode", "is_told"), mostly_rare([(0o755, True), (0o700, False)]))
-def test_a_database_that_others_can_read_is_told_of(start_server, mode, is_told):
+def test_a_database_that_others_can_read_is_closed_and_told_of(start_server, mode, is_told):
     with tempfile.TemporaryDirectory() as folder:
         with start_server(Path(folder)):
             pass
@@ -138,7 +138,9 @@ def test_a_database_that_others_can_read_is_told_of(start_server, mode, is_told)
         Path(folder).chmod(mode)
         with start_server(Path(folder)) as server:
             log = server.log.read_text()
-    assert (f"other accounts can read the database; run 'chmod go= {folder}/kb.db" in log) == is_told
+            mode = Path(folder, "kb.db").stat().st_mode & 0o777
+    assert (f"other accounts could read {folder}/kb.db; kb has changed its permissions" in log) == is_told
+    assert (mode == 0o600) == is_told
 
 
 async def test_every_answer_tells_browsers_what_they_may_not_do_with_it(server):

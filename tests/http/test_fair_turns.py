@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import selectors
 
 import pytest
 
 from kb.api.errors import Busy
 from kb.asgi.error_replies import problem
-from kb.routes.admission import LEAST_SECONDS, MOST_CLIENTS, TYPICAL_SECONDS, Admission
+from kb.routes.admission import LEAST_SECONDS, MOST_CLIENTS, RECENT_SECONDS, TYPICAL_SECONDS, Admission
 
 
 class Clock:
@@ -17,6 +19,40 @@ class Clock:
 
     def __call__(self):
         return self.now
+
+
+class VirtualSelector(selectors.SelectSelector):
+    """Lets the time of its loop pass at once."""
+
+    now = 0.0
+
+    def select(self, timeout=None):
+        self.now += timeout or 0
+        return super().select(0)
+
+
+def waits_of_ten(costly, seconds=15):
+    """How long ten clients with cheap requests wait beside a client with so many expensive ones, in virtual time."""
+    selector, chance, waits = VirtualSelector(), random.Random(1), []
+    loop = asyncio.SelectorEventLoop(selector)
+    loop.time = lambda: selector.now
+
+    async def client(queue, name, work, pause, waited):
+        while loop.time() < seconds:
+            await asyncio.sleep(pause * chance.uniform(0.7, 1.3))
+            begun = loop.time()
+            async with queue.turn({}, name):
+                await asyncio.sleep(work * chance.uniform(0.5, 1.5))
+            waited.append(loop.time() - begun)
+
+    async def together():
+        queue = Admission(1000, 2, clock=loop.time)
+        cheap = (client(queue, f"cheap {number}", 0.015, 0.3, waits) for number in range(10))
+        await asyncio.gather(*cheap, *(client(queue, "costly", 0.2, 0, []) for _ in range(costly)))
+
+    loop.run_until_complete(together())
+    loop.close()
+    return sorted(waits)
 
 
 async def order_of(requests, at_once=1):
@@ -59,6 +95,50 @@ async def test_a_client_alone_is_served_in_order_and_later_ones_are_not_punished
     await asyncio.gather(request("old"), request("new"), request("old"), request("new"))
     assert order.index("new") <= 1
     assert order.index("old") <= 2
+
+
+def test_ten_clients_beside_one_with_expensive_requests_wait_at_most_twice_as_long():
+    alone, beside = (waits[int(len(waits) * 0.95)] for waits in (waits_of_ten(0), waits_of_ten(4)))
+    assert beside <= 2 * alone
+
+
+async def test_a_client_has_all_turns_only_while_it_is_alone():
+    clock, go = Clock(), asyncio.Event()
+    queue, running = Admission(1000, 2, clock=clock), []
+
+    async def request(client):
+        async with queue.turn({}, client):
+            running.append(client)
+            await go.wait()
+
+    async with asyncio.TaskGroup() as group:
+        for client in ("costly", "costly", "costly"):
+            group.create_task(request(client))
+        await asyncio.sleep(0)
+        assert running == ["costly", "costly"]
+        go.set()
+    running.clear()
+    go.clear()
+    async with queue.turn({}, "other"):
+        pass
+    async with asyncio.TaskGroup() as group:
+        for client in ("costly", "costly", "costly", "other"):
+            group.create_task(request(client))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert sorted(running) == ["costly", "other"]
+        go.set()
+    assert sorted(running) == ["costly", "costly", "costly", "other"]
+    running.clear()
+    go.clear()
+    clock.now += 2 * RECENT_SECONDS
+    async with asyncio.TaskGroup() as group:
+        for client in ("costly", "costly"):
+            group.create_task(request(client))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert running == ["costly", "costly"]
+        go.set()
 
 
 async def test_a_request_that_would_wait_too_long_is_refused_at_once_and_told_when_to_return():

@@ -112,6 +112,14 @@ def test_the_unit_lets_the_engine_make_backups_in_a_folder_that_it_may_write():
     assert re.search(r"KB_BACKUP_DIR=%S/(\S+)", unit)[1] in folders
 
 
+def test_the_units_are_hardened_alike():
+    hardenings = []
+    for name in ("kb.service", "kb-dump.service"):
+        unit = (ROOT / "systemd" / name).read_text()
+        hardenings.append(unit.partition("NoNewPrivileges=")[2].partition("\n[Install]")[0].strip())
+    assert len(set(hardenings)) == 1
+
+
 ADVISORY = {"id": "PYSEC-1", "fix_versions": ["1.1"]}
 
 

@@ -22,6 +22,7 @@ from kb.settings import Settings
 from kb.store.backfill import Backfill
 from kb.store.migrations import FIRST, migrations
 from kb.store.postgres import migrate
+from kb.store.postgres.connection import conninfo, process_name
 from kb.store.postgres.jobs import ENGINES
 from kb.store.postgres.opening import space_in_use
 from kb.store.postgres.statements import statements
@@ -410,3 +411,9 @@ def test_a_url_that_cannot_be_read_is_refused_and_its_password_is_not_told(secre
         told = refused.value
         assert secret not in str(told)
         assert (told.__cause__, told.__context__) == (None, None)
+
+
+def test_a_database_administrator_sees_which_program_has_a_connection(url):
+    with psycopg.connect(conninfo(url)) as connection:
+        [(name,)] = connection.execute("SELECT current_setting('application_name')")
+    assert name == process_name()

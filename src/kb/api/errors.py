@@ -233,6 +233,10 @@ class Busy(Later, status=503, code="busy"):
     """Too many searches are running or waiting (KB_MAX_SEARCHES). Try again in a second."""
 
 
+class TooLong(KbError, status=503, code="search-too-long"):
+    """This search takes too long, so kb has ended it. Use fewer words, shorter phrases, or a filter."""
+
+
 class DiskFull(KbError, status=507, code="disk-full"):
     """The engine's disk is full; nothing was written. Free some space (a short note can need 10 MB) and try again."""
 

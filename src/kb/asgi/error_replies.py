@@ -26,6 +26,7 @@ from kb.api.errors import (
     Overloaded,
     StoreUnavailable,
     TooLarge,
+    TooLong,
     Unconfirmed,
 )
 from kb.asgi.security_headers import POLICY
@@ -82,7 +83,7 @@ def problem_body(error: KbError) -> dict[str, object]:
 async def on_kb_error(_: Request, error: Exception) -> ProblemResponse:
     """Handle the errors of `kb.api.errors`."""
     assert isinstance(error, KbError)  # noqa: S101 - it is registered for this class alone
-    if isinstance(error, Busy):
+    if isinstance(error, (Busy, TooLong)):
         logger.warning("request refused: %s", error.code)
     elif isinstance(error, (DiskFull, DiskFault, FilesUnavailable, Overloaded, StoreUnavailable)):
         logger.error("request failed: %s", error.detail)

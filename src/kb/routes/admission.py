@@ -28,6 +28,9 @@ WEIGHT, OUTLIER = 0.2, 4.0
 LEAST_SECONDS: Final = 0.005
 """A shorter mean would take too long to grow."""
 
+RECENT_SECONDS: Final = 1.0
+"""How long a client counts as one of several after its last request."""
+
 MOST_CLIENTS: Final = 1000
 """The number of clients beyond which those without requests are forgotten."""
 
@@ -41,12 +44,14 @@ class Client:
         used: its use of turns in seconds, plus the time before it came. The client with the least is next.
         waiting: its requests, in the order of their arrival.
         running: the number of its turns now.
+        seen: when its last request came or ended.
     """
 
     seconds: float
     used: float
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
     running: int = 0
+    seen: float = 0.0
 
     @property
     def is_active(self) -> bool:
@@ -62,7 +67,8 @@ class Admission:
     """A queue: some requests run, and the others wait. Each client's requests take turns in the order they came.
 
     The next turn is for the client that used the least time, as in start-time fair queuing (Goyal, Vin and Cheng,
-    1996), so that a client with many or expensive requests delays mostly itself.
+    1996), so that a client with many or expensive requests delays mostly itself. While there are several clients, none
+    has all turns, because the requests of the others would wait for the end of one of them.
 
     Args:
         limit: the maximum number of requests that run or wait.
@@ -120,11 +126,20 @@ class Admission:
 
     def expected(self, client: Client) -> float:
         """Return the time in seconds that the next request of a client will probably wait."""
-        if self._free:
+        share = self._share(client)
+        if self._free and client.running < share:
             return 0.0
         before = client.load
         others = sum(min(other.load, before + other.seconds) for other in self._clients.values() if other is not client)
-        return (before + others) / self._at_once + self._seconds / 2
+        return max((before + others) / self._at_once, before / share) + self._seconds / 2
+
+    def _share(self, client: Client) -> int:
+        """Return how many turns a client may have at once."""
+        since = self._clock() - RECENT_SECONDS
+        is_one_of_several = any(
+            other.is_active or other.seen > since for other in self._clients.values() if other is not client
+        )
+        return max(1, self._at_once - is_one_of_several)
 
     async def _begin(self, name: str) -> Client:
         client = self._client(name)
@@ -152,6 +167,7 @@ class Admission:
         """Start the next turn; if other work waits, after a pause in proportion to this turn."""
         self._count -= 1
         client.running -= 1
+        client.seen = self._clock()
         client.used += seconds
         client.seconds = _mean(client.seconds, seconds)
         self._seconds = _mean(self._seconds, seconds)
@@ -180,7 +196,8 @@ class Admission:
                 client.waiting.popleft()
             if client.waiting:
                 waiting.append(client)
-        return min(waiting, key=lambda client: client.used, default=None)
+        waiting.sort(key=lambda client: client.used)
+        return next((client for client in waiting if not client.running or client.running < self._share(client)), None)
 
     def _client(self, name: str) -> Client:
         """Return a client; one without requests in the meantime gets no credit for that time."""
@@ -189,6 +206,7 @@ class Admission:
         client = self._clients.setdefault(name, Client(self._seconds, self._now))
         if not client.is_active:
             client.used = max(client.used, self._now)
+        client.seen = self._clock()
         return client
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from kb.api.search_models import CopyOf, Explanation
 from kb.index.words.segmentation import WITH_MARKS
+from kb.processor_time import check
 from kb.search.highlights import Highlighter
 from kb.store.rows import Hit
 
@@ -117,6 +118,7 @@ def fit(passages: Iterable[FoundPassage], budget: TokenBudget, highlighter: High
     If nothing of a passage fits, because its first word is too long, its budget goes to the other passages.
     """
     for passage in passages:
+        check()
         if _fits(passage, budget, highlighter):
             passage.more = [other for other in passage.more if _fits(other, budget, highlighter)]
             yield passage

@@ -18,6 +18,7 @@ from kb.index.vectors.scores import EMPTY_SCORES, ScoredChunks
 from kb.index.words.emoji import written
 from kb.index.words.matches import Occurrences
 from kb.index.words.query_word_groups import alternatives
+from kb.processor_time import check
 from kb.search.contained_words import ContainedWords, contained_words, trust_in_words
 from kb.search.copied_passages import Deduplicated, deduplicate
 from kb.search.explain import TermScores, explained
@@ -112,6 +113,7 @@ class Retriever:
         """
         scale = None
         while True:
+            check()
             yield (ranking := self._ranking(limit, top, scale))
             if ranking.candidates.ids.size < limit or limit >= MOST_CANDIDATES:
                 return

@@ -17,6 +17,7 @@ from kb.api.document_day import has_ended
 from kb.api.errors import ModelChanged
 from kb.api.search_models import CopyOf, UnknownWord, UnreadableFile
 from kb.embed.protocol import Embedder
+from kb.processor_time import at_most
 from kb.search.copied_passages import Deduplicated
 from kb.search.fusion import Ranking
 from kb.search.highlights import Highlighter
@@ -34,6 +35,9 @@ from kb.telemetry.instruments import Instruments
 
 CANDIDATES = 100
 """The number of candidate chunks from each leg."""
+
+MOST_SECONDS = 5.0
+"""The maximum processor time of a search, in its own thread. The worst known query takes a hundredth of it."""
 
 MAX_CHUNKS = 1000
 """The maximum number of chunks of a document that its mean vector covers."""
@@ -122,12 +126,16 @@ class SearchService:
             grouped: whether a result also contains the document's next best passages.
             max_tokens: the maximum number of tokens of text in all of them.
             explain: whether each passage explains its score.
+
+        Raises:
+            TooLong: it takes more processor time than `MOST_SECONDS`.
         """
         begun = perf_counter()
         try:
             if query.only_filters:
                 return self._newest(query.where, top, max_tokens)
-            return self._answer(query, top, grouped=grouped, max_tokens=max_tokens, explain=explain)
+            with at_most(MOST_SECONDS):
+                return self._answer(query, top, grouped=grouped, max_tokens=max_tokens, explain=explain)
         finally:
             self._instruments.searches.add(perf_counter() - begun)
 

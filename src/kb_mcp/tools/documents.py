@@ -23,7 +23,7 @@ from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.tools import compact_answers, rendering, token_budget
 from kb_mcp.tools.change_conflicts import parse_version, refused_change
-from kb_mcp.tools.empty_results import nothing_found, retried
+from kb_mcp.tools.empty_results import nothing_found, retried, zone_of_days
 from kb_mcp.tools.headings import document_under
 from kb_mcp.tools.link_walk import MOST_STEPS, WALK_TOKENS, walk, walk_page
 from kb_mcp.tools.path_hints import check_path
@@ -39,6 +39,9 @@ from kb_mcp.tools.token_budget import (
     tool_result,
     with_notice,
 )
+
+WILDCARD: Final = re.compile(r"\s*[\"'.]?[*%?.]{1,2}[\"']?\s*")
+"""What agents send to get everything; a search by meaning would find anything."""
 
 WAIT_SECONDS: Final = 1
 """Seconds that an answer waits for the job of a note."""
@@ -127,6 +130,8 @@ class DocumentTools:
         Use it before you answer from memory; one search usually suffices. For a complex question, search with 2-3
         variant phrasings, drop duplicates by chunk_id, and rerank. To list documents, use kb_list; to read on, kb_get.
         """
+        if WILDCARD.fullmatch(query):
+            raise Invalid("query: give words. kb_list lists all documents, or those with a tag.")
         request: dict[str, Any] = compact_answers.given(
             tags=tags,
             tag_any=tag_any,
@@ -161,8 +166,11 @@ class DocumentTools:
         ]
         if weak:
             data["weak"] = " ".join(weak)
-        if not data["results"]:
-            data["rest"] = await nothing_found(self._engine, _with_operators(request, reply)) or NO_WORD
+        used = _with_operators(request, reply)
+        if data["results"]:
+            data |= compact_answers.given(rest=zone_of_days(used))
+        else:
+            data["rest"] = " ".join([await nothing_found(self._engine, used) or NO_WORD, zone_of_days(used)]).strip()
         return tool_result(data, rendering.render("kb_search", without_tags(data, tags)))
 
     async def kb_list(
@@ -234,6 +242,7 @@ class DocumentTools:
         data["rest"] = _list_end(data, corrected, sort if sort in ("date", "id") or not is_by_change else "")
         if not data["documents"]:
             data["rest"] = LIST_END if cursor else await self._nothing_listed(request)
+        data["rest"] = f"{data['rest']} {zone_of_days(request)}".strip()
         return rendered("kb_list", data)
 
     async def _described(self, reply: JSON, *, is_by_change: bool, characters: int, has_kinds: bool) -> JSON:
@@ -411,13 +420,14 @@ class DocumentTools:
             if len(listed["documents"]) != 1 or not (place or from_chunk or around >= 0 or outline or links):
                 return await self._list_path(source_path, listed)
             document_id = listed["documents"][0]["id"]
-        if (outline or links) and (place or from_chunk):
-            name = "links" if links else "outline"
-            raise Invalid(f"{name}: give it without chunk_id, page, heading, query and from_chunk.")
         if outline:
+            if place:
+                raise Invalid("outline: give it without chunk_id, page, heading and query.")
             whole = await self._engine.document(document_id)
-            return self._read_within(max_tokens, lambda limiter: make_outline(limiter, whole))
+            return self._read_within(max_tokens, lambda limiter: make_outline(limiter, whole, from_chunk))
         if links:
+            if place or from_chunk:
+                raise Invalid("links: give it without chunk_id, page, heading, query and from_chunk.")
             found = await walk(self._engine, document_id, links)
             first = await self._engine.document(document_id, chunks=1)
             return self._read_within(max_tokens or WALK_TOKENS, lambda limiter: walk_page(limiter, first, found))

@@ -12,12 +12,16 @@ from kb import clock
 from kb.api.document_day import own_day
 from kb.api.errors import REMEDY, StoreError
 from kb.index.words.document_names import alphabetic, folded_name
+from kb.processor_time import is_over
 from kb.store.row_mapping import array, moment
 
 BUSY_MS = 10_000
 
 # The number of requests that may read at the same time; one more connection writes.
 READ_CONNECTIONS = 8
+
+STEPS = 50_000
+"""After so many steps of its virtual machine, about two milliseconds, SQLite asks whether to go on."""
 
 PRACTICES = (
     bestpractice.connection_wal,
@@ -83,6 +87,7 @@ def connect(path: Path, *, read_only: bool = False) -> apsw.Connection:
             connection.execute(sql)
         if read_only:
             connection.pragma("query_only", "ON")
+            connection.set_progress_handler(is_over, STEPS)
     except (apsw.NotADBError, apsw.CorruptError) as error:
         raise damaged(path, error) from error
     except apsw.Error as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 
-from kb.api.errors import DiskFault, DiskFull, StoreError
+from kb.api.errors import DiskFault, DiskFull, StoreError, TooLong
 from kb.store.row_mapping import Execute, next_ids
 from kb.store.rows import MemoryUse, Retention, VectorSpace
 from kb.store.sql.jobs import Jobs
@@ -186,6 +186,8 @@ class SqliteStore:
         try:
             connection.execute("BEGIN")
             yield SqliteTransaction(connection, self._vectors, self._retention, words=self.words)
+        except apsw.InterruptError as error:
+            raise TooLong from error
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
