@@ -252,8 +252,9 @@ class Import(Sync):
         export(Large(other / "data").settings, place / "export", as_notes=False)
 
     def act(self, place, disk):
+        settings = Large(place / "data").settings.model_copy(update={"precision": "fp32"})  # as it is: nothing to convert
         with disk.failing():
-            import_folder(Large(place / "data").settings, place / "export", lambda _: None)
+            import_folder(settings, place / "export", lambda _: None)
             yield self.NEW
 
 
