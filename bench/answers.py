@@ -3,13 +3,15 @@
     python -m bench.answers [--json FILE] [COLLECTION...]      default: all that the docs name
 
 Recall is the share of the right documents among the results that an agent sees; a fact counts if its words are in the
-answer. The engine's own ten results show the loss. LoCoMo turns come from conversations on which nothing was chosen.
+answer. The engine's own ten results show the loss. Who does what the last line of a short answer says gets the recall
+*then*, in two calls. LoCoMo turns come from conversations on which nothing was chosen.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 import statistics
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     """Returns the recall of results."""
 
 TOP: Final = 10
+NAMED: Final = re.compile(r"top=(\d+)")
 SHOWN: Final = {f"with `top={TOP}`": {"top": TOP}, "without `top`": {}}
 
 
@@ -91,7 +94,7 @@ async def measure(url: str, name: str) -> dict[str, float]:
     """Return the figures of a collection."""
     documents, asked = COLLECTIONS[name]()
     found = {shown: Answers() for shown in SHOWN}
-    ten = []
+    ten, then, calls = list[float](), list[float](), 0
     async with EngineClient(url) as engine, Client(f"{url}/mcp") as agent:
         await add_all(engine, documents, connections=1)
         for each in asked:
@@ -101,11 +104,17 @@ async def measure(url: str, name: str) -> dict[str, float]:
                 answer = await agent.call_tool("kb_search", {"query": each.text, **options, **each.filters})
                 found[shown].recall.append(each.judge(answer.structured_content["results"]))
                 found[shown].tokens.append(count(answer.content[0].text))
+            results = answer.structured_content["results"]
+            if named := NAMED.search(answer.structured_content.get("rest", "")):
+                calls += 1
+                more = await agent.call_tool("kb_search", {"query": each.text, "top": int(named[1]), **each.filters})
+                results = [*results, *more.structured_content["results"]]
+            then.append(each.judge(results))
     figures = {"Recall of ten": statistics.fmean(ten)}
     for shown, answers in found.items():
         figures[f"Recall {shown}"] = statistics.fmean(answers.recall)
         figures[f"Median tokens {shown}"] = statistics.median(answers.tokens)
-    return figures
+    return figures | {"Recall then": statistics.fmean(then), "Share with more": calls / len(asked)}
 
 
 def main() -> None:

@@ -4,7 +4,9 @@
 
 LoCoMo: whether the sessions that answer a question are among the first 5 and 10 (any, all, and the share of them), and
 the recall and nDCG of turns. The weights of kb were chosen on conversations 26 and 41; the other three judge them.
-Facts: 40 topics, each with an outdated note, the current one and three others, before and after `replaces`.
+Facts: 40 topics, each with an outdated note, the current one of a month later and others, before and after `replaces`,
+and after the current note is deleted: then the old one holds again. bench/changed_facts.tsv has two sets of them: both
+notes have the *same words*; or only the outdated one and another have those of the question: *other words*.
 With the file of LongMemEval-S, which its authors give out, the same for its sessions. Questions without an answer are
 left out. Tokens are those of the default answer of kb_search. The rankings are in bench/found/memory-rankings.jsonl.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import csv
 import json
 import statistics
 from pathlib import Path
@@ -32,10 +35,7 @@ if TYPE_CHECKING:
 
 DEPTH: Final = 10
 RANKINGS: Final = Path(__file__).parent / "found" / "memory-rankings.jsonl"
-TOPICS: Final = 40
-PARTS: Final = ("editor", "bank", "phone plan", "gym", "dentist", "landlord", "train pass", "backup disk")
-PEOPLE: Final = ("Ines", "Bruno", "Wei", "Priya", "Theo")
-CHOICES: Final = ("the blue one", "the green one", "the old one near the station", "the one that Ada found")
+CHANGED_FACTS: Final = Path(__file__).with_name("changed_facts.tsv")
 
 Ranking = list[str]
 
@@ -81,36 +81,50 @@ async def of_collection(url: str, wanted: Collection, scopes: Iterable[str]) -> 
     return rankings, statistics.median(tokens)
 
 
-async def changed_facts(url: str) -> dict[str, float]:
-    """Return how often the current note comes first, and the outdated one before it, before and after `replaces`."""
+def changed_topics() -> dict[str, list[dict[str, str]]]:
+    """Return the topics of each set."""
+    with CHANGED_FACTS.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    return {name: [row for row in rows if row["set"] == name] for name in dict.fromkeys(row["set"] for row in rows)}
+
+
+async def changed_facts(url: str, topics: Sequence[dict[str, str]]) -> dict[str, float]:
+    """Return how often the current note comes first or second, and the outdated one before it, in each state."""
     figures: dict[str, float] = {}
     async with EngineClient(url) as engine:
-        topics = [f"{PEOPLE[number % 5]}'s {PARTS[number % 8]}" for number in range(TOPICS)]
+
+        async def add(text: str, **fields: object) -> int:
+            return int((await engine.add_note(text=text, wait=60, **fields))["document_id"])
+
+        async def count_firsts(name: str) -> None:
+            firsts = seconds = stale = 0
+            for topic, (old, new) in zip(topics, notes, strict=True):
+                order = [hit["document_id"] for hit in (await engine.search(query=topic["question"], top=5))["results"]]
+                firsts += order[:1] == [new]
+                seconds += order[1:2] == [new]
+                stale += old in order and (new not in order or order.index(old) < order.index(new))
+            counts = {"current first": firsts, "second": seconds, "outdated before it": stale}
+            figures.update({f"{what}, {name}": count for what, count in counts.items()})
+
         notes = list[tuple[int, int]]()
         for number, topic in enumerate(topics):
-            ids = []
-            for month, choice in ((3, CHOICES[number % 4]), (4, CHOICES[(number + 1) % 4])):
-                text = f"---\ndate: 2026-{month:02}-{1 + number % 27:02}\n---\n{topic} is {choice}."
-                ids.append(int((await engine.add_note(text=text, wait=60))["document_id"]))
-            person, thing = topic.split("'s ")
-            for other in (f"{person} met Ada on day {number}.", f"A new {thing} costs {number + 30} francs.",
-                          f"Ada's {thing} is the red one, she said on day {number}."):  # fmt: skip
-                await engine.add_note(text=other, wait=60)
-            notes.append((ids[0], ids[1]))
+
+            def dated(month: int, text: str, day: int = 1 + number % 27) -> str:
+                return f"---\ndate: 2026-{month:02}-{day:02}\n---\n{text}"
+
+            notes.append((await add(dated(3, topic["outdated"])), await add(dated(4, topic["current"]))))
+            for other in topic["others"].split("|"):
+                await add(dated(2, other))
         await until_done(engine)
-        for name in ("before", "after"):
-            firsts = stale = 0
-            for topic, (old, new) in zip(topics, notes, strict=True):
-                if name == "after":
-                    current = await engine.document(new)
-                    text = "".join(chunk["text"] for chunk in current["chunks"])
-                    await engine.add_note(text=text, replaces=old, wait=60)
-                person, thing = topic.split("'s ")
-                found = await engine.search(query=f"Which {thing} does {person} have now?", top=5)
-                order = [result["document_id"] for result in found["results"]]
-                firsts += order[:1] == [new]
-                stale += old in order and (new not in order or order.index(old) < order.index(new))
-            figures |= {f"current first, {name}": firsts, f"outdated before it, {name}": stale}
+        await count_firsts("before")
+        for topic, (old, new) in zip(topics, notes, strict=True):
+            text = "".join(chunk["text"] for chunk in (await engine.document(new))["chunks"])
+            assert await add(text, replaces=old) == new, topic
+        await count_firsts("after")
+        for _, new in notes:
+            await engine.delete_document(new)
+        notes = [(new, old) for old, new in notes]
+        await count_firsts("current deleted")
     return figures
 
 
@@ -159,9 +173,10 @@ def main() -> None:
         figures[name] = measures(rankings) | {"tokens": tokens}
         kept[name] = [(ranking, sorted(wanted)) for ranking, wanted in rankings]
         print(name, figures[name], flush=True)
-    with serving() as url:
-        figures["Changed facts"] = asyncio.run(changed_facts(url))
-    print("Changed facts", figures["Changed facts"], flush=True)
+    for name, topics in changed_topics().items():
+        with serving() as url:
+            figures[f"Changed facts, {name}"] = asyncio.run(changed_facts(url, topics))
+        print("Changed facts,", name, figures[f"Changed facts, {name}"], flush=True)
     if arguments.longmemeval:
         with serving() as url:
             found = asyncio.run(of_longmemeval(url, arguments.longmemeval))

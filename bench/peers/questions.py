@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.collection import collection
-from bench.peers import basic_memory, kb, server_memory
+from bench.peers import basic_memory, kb, mcp_memory_service, server_memory
 from bench.peers.__main__ import parse
 from bench.peers.embeddings import embeddings_served
 from bench.tokens import count
@@ -30,7 +30,12 @@ from kb.index.words.function_words import STOP_WORDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PEERS: Final[dict[str, Any]] = {"kb": kb, "basic-memory": basic_memory, "server-memory": server_memory}
+PEERS: Final[dict[str, Any]] = {
+    "kb": kb,
+    "basic-memory": basic_memory,
+    "mcp-memory-service": mcp_memory_service,
+    "server-memory": server_memory,
+}
 FACTS: Final = Path(__file__).with_name("facts.toml")
 NOTES: Final = 100
 SEED: Final = 2026

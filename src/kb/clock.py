@@ -310,6 +310,8 @@ def read_machine() -> ClockReading:
 
 def uptime() -> float:
     """Return a monotonic time that includes sleep, if the machine has such a clock."""
+    if sys.platform == "win32":
+        return time.monotonic()
     boottime = getattr(time, "CLOCK_BOOTTIME", None)
     if boottime is None and sys.platform == "darwin":  # there `time.monotonic` stops in sleep, and this clock does not
         boottime = time.CLOCK_MONOTONIC

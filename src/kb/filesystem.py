@@ -44,14 +44,14 @@ def refuse_closed(path: Path, variable: str) -> None:
         StoreError: the account has no permission; the message names the owner and the remedy.
     """
     needed = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
-    if IS_WINDOWS or os.access(path, needed) or os.statvfs(path).f_flag & os.ST_RDONLY:
+    if sys.platform == "win32" or os.access(path, needed) or os.statvfs(path).f_flag & os.ST_RDONLY:
         return
     raise StoreError(f"{variable}: kb may not write to {path}.{ownership(path)}")
 
 
 def ownership(path: Path) -> str:
     """Return a sentence about the owner of a path that this account may not use, with the remedy; empty on Windows."""
-    if IS_WINDOWS:
+    if sys.platform == "win32":
         return ""
     while not os.path.lexists(path) and path != path.parent:
         path = path.parent
@@ -67,10 +67,11 @@ def ownership(path: Path) -> str:
 
 
 def _account(number: int) -> str:
-    import pwd
+    if sys.platform != "win32":
+        import pwd
 
-    with suppress(KeyError):
-        return f"{pwd.getpwuid(number).pw_name} ({number})"
+        with suppress(KeyError):
+            return f"{pwd.getpwuid(number).pw_name} ({number})"
     return f"user {number}"
 
 
@@ -107,7 +108,7 @@ def write_private(path: Path, text: str) -> None:
 
 def give_to_owner(owned: Path, path: Path) -> None:
     """Give a file or folder the owner of another one, if root works on a user's behalf."""
-    if IS_WINDOWS or os.geteuid():
+    if sys.platform == "win32" or os.geteuid():
         return
     owner = owned.stat()
     for child in (path, *path.rglob("*")):

@@ -114,6 +114,25 @@ class OpenFolder:
         """Open a regular file for reading, see `open_regular`."""
         return open_regular(self._at(name), self.descriptor)
 
+    def is_open_to_write(self, name: str) -> bool:
+        """Return whether a program has a file open to write: only then does Linux refuse a lease for reading.
+
+        Some network file systems refuse it always.
+        """
+        if not sys.platform.startswith("linux"):
+            return False
+        import fcntl
+        import signal
+
+        with self.open_file(name) as file:
+            try:
+                fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)  # who opens it now sends a signal that does nothing
+                fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+                fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+            except OSError as error:  # the file is somebody else's, or the file system has no leases
+                return error.errno == errno.EAGAIN
+        return False
+
     def create(self, name: str, content: bytes, mode: int = 0o666) -> os.stat_result:
         """Write a new file durably; return its status.
 

@@ -87,4 +87,5 @@ def folders_in_trouble(tx: Transaction) -> Iterator[tuple[str, str]]:
         if state == "failing":
             yield folder.prefix, str(record.error)
         elif state == "stopped":
-            yield folder.prefix, f"the program on {folder.host} that watches it was not seen since {record.seen_at}"
+            last = (record.seen_at or "")[:16].replace("T", " ")
+            yield folder.prefix, f"the program on {folder.host} that watches it was not seen since {last} UTC"

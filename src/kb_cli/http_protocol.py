@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -187,13 +188,11 @@ class HttpProtocol(HttpToolsProtocol):
     def unsent(self) -> int:
         """Return the number of bytes that the client has not read, including megabytes in the system's buffer."""
         here = self.transport.get_write_buffer_size()
-        if sys.platform == "win32":
-            return here
-        descriptor = self.transport.get_extra_info("socket").fileno()
-        try:
-            return here + int.from_bytes(ioctl(descriptor, TIOCOUTQ, bytes(4)), sys.byteorder)
-        except (OSError, ValueError):  # it is closed
-            return here
+        if sys.platform != "win32":
+            descriptor = self.transport.get_extra_info("socket").fileno()
+            with suppress(OSError, ValueError):  # it is closed
+                return here + int.from_bytes(ioctl(descriptor, TIOCOUTQ, bytes(4)), sys.byteorder)
+        return here
 
     def _refuse(self, error: KbError) -> None:
         """Respond to an incomplete request, unless another response has begun."""

@@ -10,10 +10,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import closing
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
+from socket import SHUT_RDWR
 from typing import Any, BinaryIO, Final, TextIO
 from urllib.parse import SplitResult, urlsplit
 
@@ -26,7 +27,11 @@ WORKERS: Final = 16
 START_SECONDS: Final = 120
 PAUSE: Final = 0.1
 ANSWER_SECONDS: Final = 1200
+HELLOS: Final = ("initialize", "server/discover", "ping")
+HELLO_SECONDS: Final = 30
+"""How long the first messages wait: another program may hold the port and never answer."""
 INTERNAL_ERROR: Final = -32603
+PARSE_ERROR: Final = -32700
 VERSION_FIELD: Final = "io.modelcontextprotocol/protocolVersion"
 NAMES: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """The parameter in the header Mcp-Name, by method."""
@@ -51,6 +56,8 @@ class Endpoint:
         self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         self._log = log
         self.version: str | None = None
+        self._sent: dict[object, HTTPConnection] = {}
+        self._given_up = set[object]()
 
     def post(self, message: Message) -> Iterator[Message]:
         """Yield the server's responses to a message; find or start a stopped server again.
@@ -58,15 +65,38 @@ class Endpoint:
         Raises:
             OSError: the server cannot be reached or started.
         """
-        with closing(self._connect(ANSWER_SECONDS)) as connection:
+        seconds = HELLO_SECONDS if message.get("method") in HELLOS else ANSWER_SECONDS
+        with closing(self._connect(seconds)) as connection:
             try:
                 connection.connect()
             except ConnectionRefusedError:  # nothing of the message was sent
                 self.await_server()
                 connection.connect()
             headers = {**self._headers, **self._key_headers(), **self._headers_of(message)}
-            connection.request("POST", self._url.path, json.dumps(message).encode(), headers)
-            yield from _answers(connection.getresponse(), message)
+            # programs split surrogate pairs, and the gateway would refuse the halves
+            body = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
+            with self._cancellable(message, connection):
+                connection.request("POST", self._url.path, body, headers)
+                yield from _answers(connection.getresponse(), message)
+
+    @contextmanager
+    def _cancellable(self, message: Message, connection: HTTPConnection) -> Iterator[None]:
+        """Let `cancel` end the connection during the block, or before it."""
+        self._sent[message.get("id")] = connection
+        try:
+            if message.get("id") in self._given_up:
+                raise OSError("the request was given up")
+            yield
+        finally:
+            self._sent.pop(message.get("id"), None)
+
+    def cancel(self, request: str | int) -> None:
+        """End the connection of a request, whose answer nobody awaits."""
+        self._given_up.add(request)
+        connection = self._sent.get(request)
+        if connection and connection.sock:
+            with suppress(OSError):
+                connection.sock.shutdown(SHUT_RDWR)
 
     def identify(self, message: Message) -> None:
         """Send the name of the client, which is only in its first message, with each later one."""
@@ -157,11 +187,12 @@ class Bridge:
         self._answers = answers or endpoint.post
         self._output = output
         self._lock = threading.Lock()
+        self._pending: dict[object, Future[None]] = {}
+        self._cancelled = set[object]()
 
     def run(self, lines: Iterator[str]) -> None:
         """Pass on messages until the input ends, and wait for the responses."""
-        with ThreadPoolExecutor(WORKERS) as pool:
-            pending = set[Future[None]]()
+        with ThreadPoolExecutor(WORKERS) as pool:  # its end waits
             for line in filter(str.strip, lines):
                 message = self._parsed(line)
                 if message is None:
@@ -170,38 +201,45 @@ class Bridge:
                     self._endpoint.identify(message)
                     self._pass_on(message)  # later messages use the negotiated version
                     continue
-                pending = {future for future in pending if not future.done()} | {pool.submit(self._pass_on, message)}
-            wait(pending)
+                if message.get("method") == "notifications/cancelled":
+                    self._cancel(message.get("params"))
+                    continue
+                self._pending = {key: future for key, future in self._pending.items() if not future.done()}
+                self._pending[message.get("id", object())] = pool.submit(self._pass_on, message)
 
     def _parsed(self, line: str) -> Message | None:
         try:
-            message = json.loads(line)
-        except ValueError:
+            message = json.loads(line.removeprefix("\ufeff"))
+        except (ValueError, RecursionError):
             message = None
-        if not isinstance(message, dict):
-            self._write(
-                {
-                    "jsonrpc": "2.0",
-                    "id": None,
-                    "error": {"code": -32700, "message": "The message is not a JSON object."},
-                }
-            )
-            return None
-        return message
+        if isinstance(message, dict) and isinstance(message.get("id", ""), str | int):
+            return message
+        why = "Its id is neither a text nor a number." if isinstance(message, dict) else "It is not a JSON object."
+        self._write(error_answer({"id": None}, f"kb cannot read the message. {why}", PARSE_ERROR))
+        return None
+
+    def _cancel(self, params: object) -> None:
+        """Give up a request: it needs no answer, and no other request waits for it."""
+        request = params.get("requestId") if isinstance(params, dict) else None
+        if isinstance(request, str | int) and (future := self._pending.get(request)):
+            self._cancelled.add(request)
+            if not future.cancel():
+                self._endpoint.cancel(request)
 
     def _pass_on(self, message: Message) -> None:
         try:
             for answer in self._answers(message):
                 if message.get("method") == "initialize":
                     self._endpoint.version = (answer.get("result") or {}).get("protocolVersion")
-                self._write(answer)
+                if message.get("id") not in self._cancelled:
+                    self._write(answer)
         except (OSError, HTTPException, ValueError) as error:
             self._refuse(message, f"kb cannot be reached: {error}")
         except Exception as error:  # noqa: BLE001 - the client must receive a response
             self._refuse(message, f"kb cannot pass the message on: {type(error).__name__}: {error}")
 
     def _refuse(self, message: Message, text: str) -> None:
-        if "id" in message:
+        if "id" in message and message["id"] not in self._cancelled:
             self._write(error_answer(message, text))
 
     def _write(self, message: Message) -> None:
@@ -227,8 +265,8 @@ def encoded(value: str) -> str:
     return f"=?base64?{b64encode(value.encode()).decode()}?="
 
 
-def error_answer(message: Message, text: str) -> Message:
-    return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": INTERNAL_ERROR, "message": text}}
+def error_answer(message: Message, text: str, code: int = INTERNAL_ERROR) -> Message:
+    return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": code, "message": text}}
 
 
 def _answers(answer: HTTPResponse, message: Message) -> Iterator[Message]:
@@ -244,8 +282,8 @@ def _answers(answer: HTTPResponse, message: Message) -> Iterator[Message]:
         parsed = json.loads(body)
     except ValueError:
         parsed = {}
-    if "jsonrpc" in parsed:
-        yield parsed
+    if "jsonrpc" in parsed:  # the gateway does not know the id of what it cannot read
+        yield parsed | ({"id": message["id"]} if parsed.get("id", "") is None and "id" in message else {})
     elif "id" in message:
         detail = parsed.get("detail") or f"{answer.status} {answer.reason}"
         yield error_answer(message, f"kb refused the message: {detail}")

@@ -45,9 +45,9 @@ ICON: Final = (
 UNLISTED: Final = {
     "kb_search": {
         *("tag_any", "tag_not", "tag_exact", "lang", "source_prefix", "name", "document_id", "before", "updated_after"),
-        "group_by",
+        *("group_by", "vec_only"),
     },
-    "kb_list": {"tag_any", "tag_not", "tag_exact", "doc_type", "name", "before", "limit"},
+    "kb_list": {"by", "tag_any", "tag_not", "tag_exact", "doc_type", "name", "before", "limit"},
     "kb_addnote": {"thread", "source_path"},
     "kb_get": {"document_ids"},
     "kb_upload_start": {"sha256"},

@@ -49,13 +49,17 @@ async def kept_file(visit: Visit, vault: str, name: str) -> str | None:
 
 
 async def vault_of(visit: Visit, document_id: str) -> str:
-    """Return the beginning of the paths in the folder that kb writes a note to; empty for other notes."""
-    if not document_id.isdigit():
-        return ""
-    path = (await visit.engine.document(int(document_id)))["source_path"] or ""
+    """Return the beginning of the paths in the folder that kb writes a note to; empty for other notes.
+
+    A note that is not saved yet has no id, and goes to the folder for new notes.
+    """
     folders = (await visit.engine.folders())["folders"]
-    prefixes = [row["prefix"] for row in folders if row["watch"] and row["watch"]["both"]]
-    return next(filter(path.startswith, prefixes), "")
+    kept = [row for row in folders if row["watch"] and row["watch"]["both"]]
+    if document_id.isdigit():
+        path = (await visit.engine.document(int(document_id)))["source_path"] or ""
+        return next((row["prefix"] for row in kept if path.startswith(row["prefix"])), "")
+    takes_new = [row["prefix"] for row in kept if row["watch"]["new_notes"] is not None]
+    return takes_new[0] if takes_new and not (await visit.engine.status())["notes_folder"] else ""
 
 
 def unique_name(filename: str, content: BinaryIO) -> str:

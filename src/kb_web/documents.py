@@ -319,9 +319,9 @@ async def page_picture(request: Request, visit: Visit) -> Response:
 
 
 async def thumbnail(request: Request, visit: Visit) -> Response:
-    """Return a document in small; the browser keeps it until the address names another change."""
+    """Return a document in small; the browser keeps it for an hour, or until its reader signs out."""
     content = await visit.engine.thumbnail(request.path_params["id"])
-    headers = {**PAGE_HEADERS, **FOREIGN_HEADERS, "Cache-Control": "private, max-age=31536000, immutable"}
+    headers = {**PAGE_HEADERS, **FOREIGN_HEADERS, "Cache-Control": "private, max-age=3600"}
     return Response(content, headers=headers, media_type="image/webp")
 
 

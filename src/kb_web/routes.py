@@ -152,7 +152,6 @@ ROUTES: Final[list[BaseRoute]] = [
     at("/folders/{watch_id}/stop", folders.stop_folder, "POST"),
     at("/notes-folder", maintenance.notes_folder, "POST"),
     at("/settings", settings.settings, "GET", "POST"),
-    at("/model", settings.model, "GET", "POST"),
     at("/settings/theme", settings.theme, "POST"),
     at("/model", settings.model, "GET", "POST"),
     at("/keys", settings.keys, "GET", "POST"),

@@ -121,10 +121,9 @@ def place_below(result: Row) -> str:
     """Return the location of a result in words, without a heading that repeats the title; it may be empty."""
     where, title = result["place"], plain(result["title"], 80)
     headings = [heading for heading in where["heading"] if plain(heading, 80) != title]
-    if result["doc_type"] == "image":
-        return ""
     is_only_title = where["heading"] and not headings and not where["page"]
-    return "" if is_only_title else place({**where, "heading": headings}, result["doc_type"])
+    is_beginning = not (headings or where["page"]) and where["line_start"] == 1
+    return "" if is_only_title or is_beginning else place({**where, "heading": headings}, result["doc_type"])
 
 
 def _scale(values: Iterable[float | None]) -> Any:  # noqa: ANN401 - a function of one number

@@ -81,7 +81,9 @@ def _active(asked: SearchForm) -> Iterator[Row]:
 def _typed(asked: SearchForm, operator: Row) -> Row:
     """Return a chip for an operator of the query, which removes it."""
     kind, value = operator["operator"], operator["value"]
-    said = {"path": f"in {value}", "after": f"from {value}", "before": f"before {value}"}.get(kind) or value
+    said = {"path": f"in {value}", "after": f"from {value}", "before": f"before {value}", "by": f"by {value}"}.get(
+        kind
+    ) or value
     chip = kind if kind in ("tag", "type") and not operator["excluded"] else "typed"
     label = f"without {said.removeprefix('in ')}" if operator["excluded"] else said
     return _chip(chip, label, None, asked.with_(q=asked.without([operator["typed"]])))

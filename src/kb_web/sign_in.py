@@ -50,8 +50,8 @@ async def sign_out(request: Request, visit: Visit) -> Response:
         return redirect(visit, "settings")
     visit.sign_out()
     response = redirect(visit, "sign-in")
-    if outer_path(request) == "/":  # drafts and recent searches; under a path it would also delete data of other apps
-        response.headers["Clear-Site-Data"] = '"storage"'
+    if outer_path(request) == "/":  # drafts, searches and thumbnails; under a path, also data of other apps
+        response.headers["Clear-Site-Data"] = '"cache", "storage"'
     return response
 
 

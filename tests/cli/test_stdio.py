@@ -9,7 +9,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import asynccontextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx2
@@ -17,7 +19,7 @@ import mcp.client
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from kb_cli.stdio_bridge import Bridge
+from kb_cli.stdio_bridge import Bridge, Endpoint
 from kb_cli.stdio_files import LocalFiles, _opened
 from tests.conftest import KEY, MCP_KEY, free_port, without_settings
 from tests.support.eventually import eventually, eventually_async
@@ -91,6 +93,65 @@ def test_the_name_of_the_client_reaches_the_gateway(server, name, is_text):
     assert ("structuredContent" not in listed) == is_text
 
 
+LIST = {"jsonrpc": "2.0", "id": 7, "method": "tools/list"}
+NOTE = {"name": "kb_addnote", "arguments": {"text": "cut \ud83d here"}}
+ODD_INPUT = {
+    "a mark of UTF-8 first": b"\xef\xbb\xbf" + json.dumps(LIST).encode(),
+    "bytes that are no UTF-8": json.dumps(LIST | {"params": {"cursor": "?"}}).encode().replace(b"?", b"\xff\xfe"),
+    "half a character": json.dumps(LIST | {"method": "tools/call", "params": NOTE}).encode(),
+    "lines of Windows": json.dumps(LIST).encode() + b"\r\n\r\n",
+    "an id that is none": json.dumps(LIST | {"id": [1]}).encode() + b"\n" + json.dumps(LIST).encode(),
+    "a message too deep to read": b'{"id":' + b"[" * 100_000 + b"\n" + json.dumps(LIST).encode(),
+    "no method": b'{"jsonrpc": "2.0", "id": 7}',
+    "half a line": json.dumps(LIST).encode() + b"\n" + json.dumps(LIST).encode()[:20],
+}
+
+
+@pytest.mark.parametrize("sent", ODD_INPUT.values(), ids=ODD_INPUT)
+def test_every_request_is_answered_in_lines_of_json_whatever_is_sent(server, sent):
+    ended = run(server.url, sent.decode("utf-8", "surrogateescape"))
+    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert [each["id"] for each in answers].count(7) == 1
+
+
+def test_a_request_that_is_given_up_is_not_answered_and_holds_no_other_up():
+    """As when a job waits: a server that answers nothing but pings, and more requests than are passed on at once."""
+    released = threading.Event()
+
+    class Silent(BaseHTTPRequestHandler):
+        def do_POST(self):
+            message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if message["method"] != "ping":
+                released.wait(60)
+            body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {}}).encode()
+            with suppress(OSError):
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Silent)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    calls = [{"jsonrpc": "2.0", "id": number, "method": "tools/call"} for number in range(20)]
+    cancel = [{"method": "notifications/cancelled", "params": {"requestId": number}} for number in range(20)]
+    odd = [
+        {"method": "notifications/cancelled", "params": odd}
+        for odd in (None, [1], {"requestId": [1]}, {"requestId": 99})
+    ]
+    lines = [*calls, {"jsonrpc": "2.0", "id": "p", "method": "ping"}, *odd, *cancel]
+    output = io.StringIO()
+    endpoint = Endpoint(f"http://127.0.0.1:{server.server_port}/mcp", dict, Path("unused"))
+    Bridge(endpoint, output).run(map(json.dumps, lines))
+    released.set()
+    server.shutdown()
+    server.server_close()
+    assert json.loads(output.getvalue()) == {"jsonrpc": "2.0", "id": "p", "result": {}}
+
+
 def run(url, text, key=MCP_KEY, more=()):
     environment = without_settings() | {"KB_MCP_URL": f"{url}/mcp", "KB_MCP_API_KEY": key}
     return subprocess.run(
@@ -98,6 +159,7 @@ def run(url, text, key=MCP_KEY, more=()):
         input=text,
         capture_output=True,
         encoding="utf-8",
+        errors="surrogateescape",
         env=environment,
         check=False,
     )

@@ -126,6 +126,22 @@ def test_a_synced_vault_is_edited_on_both_sides_and_can_be_only_read_again(kb, e
     assert {each["id"] for each in documents_below(engine, f"{tag}/")} >= set(ids.values())
 
 
+def test_a_sync_in_both_directions_ends_when_both_sides_are_the_same(kb, engine, folder, tag):
+    for number in range(30):
+        (folder / f"{number}.md").write_text(f"Note {number} of {tag}.")
+    for _ in range(2):
+        synced = kb("sync", folder, "--as", tag, "--both")
+        assert (synced.returncode, f"{tag}: 32 files, all up to date" in synced.stdout) == (0, True), synced
+        notes = [each for each in documents_below(engine, f"{tag}/") if each["doc_type"] == "note"]
+        assert len(notes) == 31
+    (folder / "1.md").write_text("Written by hand.")
+    assert kb("sync", folder, "--both").returncode == 0
+    [note] = [each for each in documents_below(engine, f"{tag}/") if each["source_path"] == f"{tag}/1.md"]
+    assert "Written by hand." in kb("get", note["id"]).stdout
+    refused = kb("sync", folder, "--both", "--dry-run")
+    assert (refused.returncode, "--both cannot be used" in refused.stderr) == (2, True)
+
+
 def types(documents):
     return {each["doc_type"] for each in documents}
 

@@ -235,6 +235,26 @@ def test_prose_in_xml_is_read_without_its_tags():
     assert read(book, "book.xml").text == f"{plain}\n{plain * 9}"
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("weir<sup><a href='#n1'>1</a></sup> froze", "weir froze"),
+        ("weir<a href='notes.xhtml#n2'><sup>[12]</sup></a> froze", "weir froze"),
+        ("weir<a epub:type='noteref' href='#n'>3</a> froze", "weir froze"),
+        ("weir<a role='doc-noteref' href='#n'>*</a> froze", "weir froze"),
+        ("weir<sup><a href='#a'>1</a></sup><sup><a href='#b'>2</a></sup> froze", "weir froze"),
+        (
+            "m<sup>2</sup>, 5<sup>th</sup>, x<sup><a href='#sum'>sum</a></sup> and <a href='#n1'>1</a>",
+            "m2, 5th, xsum and 1",
+        ),
+        ("10<sup><a href='https://units.example/'>6</a></sup>", "106 (https://units.example/)"),
+    ],
+)
+def test_the_mark_of_a_note_is_no_part_of_the_word_before_it(written, shown):
+    for page in (f"<p>{written}</p>", f"<table><tr><td>{written}</td></tr></table>"):
+        assert read(page).text == f"{shown}\n"
+
+
 SENTENCE = "This is a sentence of some length that stands in a paragraph. " * 3
 
 

@@ -39,6 +39,7 @@ tags       POST    /tags/rename
 tags       POST    /tags/delete
 documents  GET     /documents/{document_id}/pages
 documents  GET     /documents/{document_id}/pages/{number}.png
+documents  GET     /documents/{document_id}/thumbnail
 documents  GET     /map
 documents  GET     /duplicates
 documents  PUT     /duplicates/dismissed

@@ -365,3 +365,58 @@ async def test_a_note_names_the_notes_that_it_links_to_and_that_link_to_it(agent
     back = await agent.call_tool("kb_get", {"document_id": target})
     assert back.structured_content["linked_from"] == [{"id": source, "title": f"Log {word}"}]
     assert f'\nlinked from [{source}] "Log {word}"\n' in said(back)
+
+
+async def test_a_walk_along_links_gives_titles_and_first_lines_both_ways(agent, word):
+    async def add(title, text):
+        return (await call(agent, "kb_addnote", text=f"# {title} {word}\n\n{text}", title=f"{title} {word}"))[
+            "document_id"
+        ]
+
+    glaze = await add("Glaze", "Glazes <<<are>>> mixed by weight.")
+    kiln = await add("Kiln", f"It holds 40 bowls with [[Glaze {word}]].")
+    log = await add("Log", f"Fired the [[Kiln {word}]] twice.")
+    near = await agent.call_tool("kb_get", {"document_id": kiln, "links": 1})
+    assert {(each["id"], each["of"], each["way"]) for each in near.structured_content["around"]} == {
+        (glaze, kiln, "links to"),
+        (log, kiln, "is linked from"),
+    }
+    assert f'\n{kiln} links to {glaze} "Glaze {word}" "Glazes (((are))) mixed by weight."\n' in said(near)
+    assert f'\n{kiln} is linked from {log} "Log {word}" "Fired the ((Kiln {word})) twice."' in said(near)
+    far = (await call(agent, "kb_get", document_id=log, links=2))["around"]
+    assert [(each["id"], each["of"]) for each in far] == [(kiln, log), (glaze, kiln)]
+
+
+async def test_a_walk_ends_where_there_are_no_links_and_at_its_limit(agent, word):
+    hub = (await call(agent, "kb_addnote", text=f"{word} hub of all", title=f"Hub {word}"))["document_id"]
+    alone = await agent.call_tool("kb_get", {"document_id": hub, "links": 2})
+    assert said(alone).endswith("No document links to it, and it links to none.")
+    for number in range(12):
+        await call(agent, "kb_addnote", text=f"spoke {number} of [[Hub {word}]], " + "which turns slowly " * 9)
+    walked = await agent.call_tool("kb_get", {"document_id": hub, "links": 1, "max_tokens": 200})
+    shown = walked.structured_content["around"]
+    assert 0 < len(shown) < 12
+    assert said(walked).endswith(f"{12 - len(shown)} more did not fit: give max_tokens, or links=1.")
+    assert len(said(walked)) < 200 * 4
+    assert "links: " in await refusal(agent, "kb_get", document_id=hub, links=1, page=1)
+    assert "does not exist" in await refusal(agent, "kb_get", document_id=10**6, links=1)
+
+
+async def test_mails_and_web_pages_are_named_as_what_strangers_wrote(agent, engine, word):
+    mail = f"From: Bo <bo@b.example>\nSubject: About {word}\n\nThe mail says {word}.\n"
+    page = f"<title>On {word}</title><p>The page says {word}.</p>"
+    for name, text, path in (
+        ("a.eml", mail, f"/in/{word}.eml"),
+        ("a.html", page, f"/in/{word}.html"),
+        ("a.md", f"# Of {word}\n\nThe article says {word}.", f"https://example.org/{word}"),
+        ("b.md", f"# By {word}\n\nThe file says {word}.", f"/in/{word}.md"),
+    ):
+        await engine.add_file(name, io.BytesIO(text.encode()), source_path=path, wait=30)
+    found = await agent.call_tool("kb_search", {"query": f"says {word}", "top": 4})
+    heads = {line.split('"')[1]: line for line in said(found).splitlines() if line.startswith(">>>") and '"' in line}
+    kinds = {title.partition(" ")[0]: re.findall(r" · (mail|web page)\b", line) for title, line in heads.items()}
+    assert kinds == {"About": ["mail"], "On": ["web page"], "Of": ["web page"], "By": []}
+    [mail_id] = [each["document_id"] for each in found.structured_content["results"] if each["doc_type"] == "eml"]
+    assert f"\n[mail {mail_id}] " in said(await agent.call_tool("kb_get", {"document_id": mail_id}))
+    listed = await call(agent, "kb_list", by="nobody at all", source_prefix="/in/")
+    assert listed["documents"] == []

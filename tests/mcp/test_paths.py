@@ -86,6 +86,9 @@ async def test_a_name_that_no_file_has_is_not_looked_for_in_texts(agent, word):
     assert "Search for words of its text with kb_search" in listed.content[0].text
 
 
+WEB_PAGES = ('web page "a.html"', 'web page "b.html"', "web page")
+
+
 async def test_files_of_one_title_are_told_apart_by_their_names(agent, engine, word):
     said = {"a.html": "lies under the apple tree", "b.html": "went to Bergen by boat", "": "is older than the chapel"}
     for name, end in said.items():
@@ -97,7 +100,7 @@ async def test_files_of_one_title_are_told_apart_by_their_names(agent, engine, w
         lines = (await agent.call_tool(tool, {**arguments, "tags": [word]})).content[0].text.splitlines()
         files = [line for line in lines if '"test"' in line]
         assert len(files) == 3
-        assert [sum(f" · {name}" in line for line in files) for name in ('"a.html"', '"b.html"', "html")] == [1, 1, 1]
+        assert [sum(f" · {name}" in line for line in files) for name in WEB_PAGES] == [1, 1, 3]
         assert not [line for line in lines if f'"{word}" ·' in line]
 
 

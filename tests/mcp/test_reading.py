@@ -47,6 +47,18 @@ async def test_an_outline_lists_the_headings_with_their_chunks(agent, book):
     assert (await refusal(agent, "kb_get", document_id=book, outline=True, page=1)).startswith("outline: ")
 
 
+async def test_a_long_outline_says_how_to_go_on_and_reaches_the_end_without_a_gap(agent, word):
+    text = "".join(f"## {word} part {number}\n\nx\n\n" for number in range(900))
+    document = (await call(agent, "kb_addnote", text=text))["document_id"]
+    found, start = list[str](), 0
+    while start is not None:
+        answer = await call(agent, "kb_get", document_id=document, outline=True, max_tokens=4000, from_chunk=start)
+        found += [entry["heading"] for entry in answer["outline"]]
+        more = re.search(rf"kb_get\(document_id={document}, outline=true, from_chunk=(\d+)\)", answer["rest"])
+        start = int(more[1]) if more else None
+    assert found == [f"{word} part {number}" for number in range(900)]
+
+
 async def test_a_document_without_headings_has_an_outline_of_first_lines(agent, word):
     document = await done(agent, await call(agent, "kb_addnote", text=f"{word}.\n" + "One more line here.\n" * 200))
     entries = (await call(agent, "kb_get", document_id=document, outline=True))["outline"]

@@ -27,6 +27,18 @@ async def test_a_changed_fact_says_since_when_it_stands_and_is_found_by_that_day
     assert [each["document_id"] for each in found["results"]] == [note]
 
 
+@pytest.mark.parametrize("tool", ["kb_search", "kb_list"])
+async def test_an_answer_about_days_names_the_zone_that_they_are_in(agent, word, tool):
+    await noted(agent, text=f"Seat of {word}: window.", tags=[word])
+    asked = {"tags": [word]} | ({"query": word} if tool == "kb_search" else {})
+    for dates in ({"after": "today"}, {"before": "today"}, {"updated_after": "2099-01-01"}):
+        [shown] = (await agent.call_tool(tool, asked | dates)).content
+        assert "Days begin at midnight UTC" in shown.text
+    for dates in ({}, {"after": "today Asia/Tokyo"}, {"updated_after": "2 hours ago"}):
+        [shown] = (await agent.call_tool(tool, asked | dates)).content
+        assert "UTC" not in shown.text
+
+
 async def test_an_edit_can_give_the_date_of_what_it_says(agent, word):
     note = (await noted(agent, text=f"Seat of {word}: window.", tags=[word], date="2026-08-07"))["document_id"]
     changes = ({"old": "window", "new": "aisle"}, {"text": f"Seat of {word}: any."}, {"append": "Near the door."}, {})

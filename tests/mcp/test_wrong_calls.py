@@ -69,6 +69,8 @@ UNKNOWN_PARAMETERS = [
 
 WRONG_VALUES = [
     ("kb_search", {"query": ""}, r"^query: is empty\. Give at least one word\.$"),
+    ("kb_search", {"query": "*"}, r"^query: give words\. kb_list lists all"),
+    ("kb_search", {"query": ".*"}, r"^query: give words\. kb_list lists all"),
     ("kb_search", {"query": "  "}, r"^query: must contain more than white space$"),
     ("kb_addnote", {"text": ""}, r"^text: is empty\. Give at least one word\.$"),
     ("kb_addnote", {"text": "x", "tags": [""]}, r"^tags\.0: is empty\. Give at least one word\.$"),

@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import shutil
+import sys
 import time
 from dataclasses import replace
 
@@ -102,7 +103,11 @@ def test_changes_of_the_same_line_keep_both_texts_and_the_status_says_so(kept):
         ("one\ntwo\n", "ONE\ntwo\nagent\n", "one\ntwo\nperson\n", "ONE\ntwo\nperson\nagent\n"),
         ("one\n", "one\nagent\n", "one\nagent\nperson\n", "one\nagent\nperson\n"),
         ("one\n", "one\nagent\nmore\n", "one\nagent\n", "one\nagent\nmore\n"),
-        ("one\ntwo\n", "one\nTWO\n", "one\ntwo\nperson\n", None),
+        ("one\ntwo\n", "one\nTWO\n", "one\ntwo\nperson\n", "one\nTWO\nperson\n"),
+        ("one\ntwo", "one\nTWO", "one\ntwo\nperson", "one\nTWO\nperson"),
+        ("one\ntwo\n", "one\ntwo\nagent\n", "one\nTWO", "one\nTWO\nagent\n"),
+        ("one\ntwo\n", "one\n", "one\ntwo\nperson\n", None),
+        ("one\ntwo\n", "one\nTWO\nagent\n", "one\nZWEI\nperson\n", None),
         ("one\n", "agent\n", "person\n", None),
     ],
 )
@@ -199,6 +204,15 @@ def test_a_note_that_moves_takes_its_file_along(kept):
     kept.settle()
     assert list(kept.files()) == ["d.md"]
     assert not (kept.root / "a").exists()
+
+
+def test_a_note_that_moves_while_its_file_is_edited_takes_the_file_along(kept):
+    note = kept.add("text", source_path="a/x.md")
+    kept.settle()
+    (kept.root / "a" / "x.md").write_text("text by hand")
+    kept.move(note, "b/y.md")
+    kept.settle()
+    assert (kept.files(), kept.text(note)) == ({"b/y.md": b"text by hand"}, "text by hand")
 
 
 def test_a_copy_of_a_file_is_a_note_of_its_own(kept):
@@ -338,6 +352,23 @@ def test_a_read_only_file_is_not_written(kept):
     status = kept.settle()
     assert file.read_text() == "text"
     assert [(problem.path, problem.reason) for problem in status.problems] == [("x.md", "It is read-only.")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell who has a file open")
+def test_a_file_that_a_program_is_writing_is_written_after_it_was_closed(kept):
+    note = kept.add("begin", source_path="x.md")
+    kept.settle()
+    with (kept.root / "x.md").open("a") as file:
+        file.write("first line\n")
+        file.flush()
+        kept.edit(note, tags_add=["t"])
+        [problem] = kept.settle().problems
+        assert (problem.path, "has it open" in problem.reason) == ("x.md", True)
+        file.write("second line\n")
+    kept.folder._outgoing.failed.clear()
+    assert kept.settle().problems == []
+    assert kept.text(note) == "beginfirst line\nsecond line\n"
+    assert kept.files() == {"x.md": b"---\ntags: [t]\n---\nbeginfirst line\nsecond line\n"}
 
 
 def test_a_full_disk_loses_nothing_and_the_file_is_written_later(kept, monkeypatch):

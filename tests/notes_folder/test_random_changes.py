@@ -270,6 +270,9 @@ class World:
         branch = self.random.choice(self.past)
         present = self.kept.files()
         hides_tags = any(map(has_other_form, self.kept.notes().values()))  # kb writes them as soon as it can
+        respelled = {normalize("NFC", path) for path in branch}
+        for path in [path for path in present if path not in branch and normalize("NFC", path) in respelled]:
+            (self.kept.root / path).unlink()
         for path, content in branch.items():
             self.copied |= set(WORD.findall(content.decode()))
             if present.get(path) != content:
@@ -277,7 +280,7 @@ class World:
                 self.kept.write(path, content)
         if self.random.random() < 0.5:
             for path in present.keys() - branch.keys():
-                if " (conflict " not in path:
+                if " (conflict " not in path and (self.kept.root / path).exists():
                     self.forget_untaken(path)
                     (self.kept.root / path).unlink()
         self.check()

@@ -18,7 +18,7 @@ from kb.search.query import Query
 from kb.search.recall_monitor import RecallMonitor
 from kb.search.service import SearchService
 from kb.store.postgres.store import PostgresTransaction
-from kb.store.rows import ChunkPosition, Content, Filter, NewChunk
+from kb.store.rows import Author, ChunkPosition, Content, Filter, NewChunk
 from kb.telemetry.instruments import Instruments
 from tests.support import documents, stores
 
@@ -57,6 +57,7 @@ FILTERS = [
     Filter(holding=("kalo",), lacking=("don't",)),
     Filter(tags=("no such tag",)),
     Filter(lang="es"),
+    Filter(by="ada", authors_not=("codex",)),
 ]
 
 
@@ -76,7 +77,8 @@ def filled(store, count=300):
         one = Content("note", header, str(number), chunks, made, language=language)
         other = replace(one, content_hash=f"{number} anew", chunks=chunks[:1], vectors=made[:1], language="es")
         with store.write() as tx:
-            document = tx.documents.add(one, path, tags)
+            author = Author(("Ada", "Bo", None)[number % 3], ("kb/1 codex (mcp)", None)[number % 2])
+            document = tx.documents.add(one, path, tags, author=author)
             if number % 7 == 3:
                 tx.documents.delete(document)
             elif number % 7 == 5:

@@ -47,6 +47,8 @@ def read(query):
         ("after:2026-03 before:2027", "", "after:2026-03-01 before:2027-01-01"),
         ("-after:2026", "", "before:2026-01-01"),
         ('after:"17 Nov 2026"', "", "after:2026-11-17"),
+        ("by:Ada rust -by:codex", "rust", "by:Ada -by:codex"),
+        ('by:"Ada Weil" rust', "rust", 'by:"Ada Weil"'),
         ('"blue lamp" tag:work', '"blue lamp"', "tag:work"),
     ],
 )

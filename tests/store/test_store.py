@@ -376,6 +376,20 @@ def test_a_job_whose_engine_died_three_times_is_failed_and_its_content_kept(stor
         assert tx.jobs.claim(10)[0].attempts == 1
 
 
+def test_vectors_that_failed_are_tried_once_more_later_and_what_is_not_stored_is_not(store):
+    document = add(store, "text")
+    with store.write() as tx:
+        stored, lost = (tx.jobs.add(NewJob("note", text=f"text {number}")) for number in range(2))
+        tx.jobs.claim(2)
+        tx.jobs.set_document(stored, document, existed=False, omitted={})
+        assert tx.jobs.take_up(1, "died") == [stored, lost]
+        assert tx.jobs.try_vectors_again(3600, 2) == 0
+        assert tx.jobs.try_vectors_again(0, 2) == 1
+        [again] = tx.jobs.claim(10)
+        assert (again.id, again.attempts, again.error) == (stored, 3, None)
+        assert tx.jobs.take_up(3, "died") == [stored]
+
+
 def test_a_failed_job_is_behind_what_came_later_for_its_path_unless_that_failed_too(store):
     document = add(store, "text", source_path="/p")
     with store.write() as tx:

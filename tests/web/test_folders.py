@@ -6,9 +6,11 @@ import httpx2
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from kb.folders.disk_view import place_of
 from tests.conftest import KEY
 from tests.support.eventually import eventually
 from tests.web.conftest import find, watch
+from tests.web.test_writing import PNG
 
 pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
 
@@ -97,6 +99,24 @@ def test_a_folder_of_the_form_can_be_edited_on_both_sides(read, homely, home):
         engine.patch(f"notes/{note['id']}", json={"append": "Written in kb."}).raise_for_status()
     file = home / "vault" / note["source_path"].removeprefix("mine/")
     eventually("the file has the words", lambda: "Written in kb." in file.read_text())
+
+
+@pytest.mark.slow
+def test_a_file_chosen_for_a_note_that_is_not_saved_yet_goes_where_the_note_will_go(homely, home):
+    vault, machine = home / "vault", {"prefix": "mine/", "machine": "one"}
+    with httpx2.Client(base_url=f"{homely.url}/api/v1") as engine:
+        engine.put("folders", json=machine | {"host": "lamp", "path": str(vault)}).raise_for_status()
+        kept = machine | {"both": True, "new_notes": "Inbox", "place": place_of(vault)}
+        engine.put(f"folders/watches/{'a' * 32}", json=kept).raise_for_status()
+        with httpx2.Client(base_url=homely.url) as page:
+            token = page.get("/new", headers={"Accept": "text/html"}).text.split('data-token="')[1][:64]
+            sent = {"headers": {"X-KB-Token": token}, "files": {"file": ("plan.png", PNG)}}
+            link = page.post("/attach", **sent).raise_for_status().json()["text"]
+        engine.post("jobs", json={"text": f"The plan.\n\n{link}", "title": "Shed"}).raise_for_status()
+    path = link.removeprefix("![[").removesuffix("]]")
+    assert path.startswith("attachments/plan-")
+    eventually("the note is there", (vault / "Inbox" / "Shed.md").exists)
+    eventually("its picture is there", lambda: (vault / path).read_bytes() == PNG)
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,17 @@ import socket
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from urllib.parse import urlsplit
+from html import unescape
+from io import BytesIO
+from urllib.parse import urljoin, urlsplit
 
 import apsw
 import httpx2
 import pytest
+from docx import Document
 from lxml import html
 
-from kb_web.pages import assets
+from kb_web.pages import assets, waiting
 from tests.conftest import ALL_APPS, KEY
 from tests.formats.test_exports import ZOTERO, claude, table
 from tests.support.eventually import eventually
@@ -798,7 +801,7 @@ def test_signing_out_takes_drafts_and_searches_from_the_browser_along(read, serv
     reader.submit("/sign-in$", key=KEY)
     token = reader.page.xpath("//body/@data-token")[0]
     ended = reader.http.post(f"{server.url}/sign-out", data={"token": token}, follow_redirects=False)
-    assert ended.headers["clear-site-data"] == '"storage"'
+    assert ended.headers["clear-site-data"] == '"cache", "storage"'
 
 
 @pytest.mark.web
@@ -843,3 +846,36 @@ def test_the_note_of_a_day_is_written_once(read, site):
     assert reader.answer.url.path == f"{note}/edit"
     reader.open(f"{site.url}/today?day=31-2")
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", reader.page.xpath("//input[@name='title']/@value")[0])
+
+
+def test_a_list_shows_a_pdf_in_small_until_it_is_purged(site):
+    form = {"files": {"file": ("small.pdf", pdf("A thumbnail of the ketch Halcyon."))}}
+    document = site.engine.post("jobs", params={"wait": 30}, **form).json()["document_id"]
+    for place in ("", "?q=Halcyon"):
+        page = httpx2.get(f"{site.url}/{place}").text
+        [small] = re.findall(rf'<img class="face" src="([^"]*d/{document}/thumbnail[^"]*)"', page)
+    shown = httpx2.get(urljoin(f"{site.url}/", unescape(small)))
+    assert (shown.status_code, shown.headers["content-type"]) == (200, "image/webp")
+    assert shown.headers["cache-control"].startswith("private")
+    assert httpx2.get(f"{site.url}/d/{site.ids['Boat']}/thumbnail").status_code == 404
+    [kept] = [file for file in site.data.rglob("thumbnails/*/*") if file.read_bytes() == shown.content]
+    site.engine.delete(f"documents/{document}", params={"purge": True}).raise_for_status()
+    eventually("it is gone with the file", lambda: not kept.exists())
+    assert httpx2.get(urljoin(f"{site.url}/", unescape(small))).status_code == 404
+
+
+def test_the_page_of_a_word_file_says_where_its_pictures_are(site):
+    document = Document()
+    document.add_paragraph("The sails of the Halcyon.")
+    with BytesIO() as file:
+        document.save(file)
+        form = {"files": {"file": ("sails.docx", file.getvalue())}}
+    number = site.engine.post("jobs", params={"wait": 30}, **form).json()["document_id"]
+    assert "Its pictures and layout are in the file" in httpx2.get(f"{site.url}/d/{number}").text
+    assert "Its pictures and layout" not in httpx2.get(f"{site.url}/d/{site.ids['Boat']}").text
+
+
+def test_what_is_still_to_read_counts_the_queue_and_the_notes_folder():
+    queue = {"queued": 3, "running": 1}
+    assert waiting({"queue": queue, "notes_folder": None}) == 4
+    assert waiting({"queue": queue, "notes_folder": {"to_read": 1700}}) == 1704

@@ -41,6 +41,32 @@ def test_enter_continues_a_list_and_ends_it_in_an_empty_entry(text, typed, value
     assert text.get_property("value") == value
 
 
+BACK = (Keys.SHIFT, Keys.TAB, Keys.SHIFT)
+
+
+@pytest.mark.parametrize(
+    ("typed", "value", "stays"),
+    [
+        (("- one", Keys.ENTER, "two", Keys.TAB, "!"), "- one\n  - two!", True),
+        (("1. one", Keys.ENTER, "two", Keys.TAB), "1. one\n   2. two", True),
+        (("- one", Keys.ENTER, "two", Keys.TAB, Keys.TAB), "- one\n  - two", False),
+        (("- one", Keys.ENTER, "two", Keys.TAB, *BACK), "- one\n- two", True),
+        (("- one", Keys.TAB), "- one", False),
+        (("- one", Keys.ENTER, Keys.ENTER, "Words", Keys.TAB), "- one\nWords", False),
+        (("- one", *BACK), "- one", False),
+    ],
+)
+def test_tab_moves_an_entry_below_the_one_above_it_and_otherwise_leaves_the_field(browser, text, typed, value, stays):
+    text.send_keys(*typed)
+    assert text.get_property("value") == value
+    assert (browser.switch_to.active_element == text) is stays
+
+
+def test_ctrl_enter_saves(browser, site, text):
+    text.send_keys("Saved with both keys", Keys.CONTROL, Keys.ENTER)
+    eventually("it is saved", lambda: "/d/" in browser.current_url)
+
+
 @pytest.mark.parametrize(
     ("html", "value"),
     [

@@ -1,11 +1,12 @@
 """The day of a document: the day that its own date names, or else the day of its last change."""
 
 import re
+from calendar import monthrange
 from typing import Final
 
 _DATE: Final = re.compile(r"(\d{4})(?:[-/.](\d\d?)(?:[-/.](\d\d?))?|(\d\d)(?:(\d\d)(?:\d{6})?)?)?(?!\d)", re.ASCII)
 _MOST_MONTHS: Final = 12
-_MOST_DAYS: Final = 31
+_SURE_DAYS: Final = 28
 
 
 class Dated:
@@ -41,4 +42,6 @@ def own_day(date: str | None) -> str | None:
     year, month, day = match[1], int(match[2] or match[4] or 1), int(match[3] or match[5] or 1)
     if not 1 <= month <= _MOST_MONTHS:
         month = day = 1
-    return f"{year}-{month:02}-{day if 1 <= day <= _MOST_DAYS else 1:02}"
+    if not 1 <= day <= _SURE_DAYS:
+        day = day if 1 <= day <= monthrange(int(year), month)[1] else 1
+    return f"{year}-{month:02}-{day:02}"

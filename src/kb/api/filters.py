@@ -40,6 +40,15 @@ Lang = Annotated[
     Field(pattern=r"^[A-Za-z]{2}$", description="Only documents in this language, as an ISO 639-1 code such as `de`."),
     AfterValidator(str.lower),
 ]
+Author = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_NAME,
+        description="Only documents that the key or program with this name changed last, and notes with this `source`;"
+        " case is ignored.",
+    ),
+]
 
 
 class PathFilters(BaseModel):
@@ -54,6 +63,7 @@ class Filters(BaseModel):
     tag_exact: Annotated[bool, Field(description="Do not include the tags below the tags of the filters.")] = False
     doc_type: DocType | None = None
     lang: Lang | None = None
+    by: Author | None = None
     created_after: Annotated[Instant | None, Field(description="Only documents created at or after this time.")] = None
     created_before: Annotated[Instant | None, Field(description="Only documents created before this time.")] = None
     updated_after: Annotated[

@@ -158,10 +158,10 @@ class UnknownWord(Reply):
 class QueryOperator(Reply):
     """An operator of the query that kb understood, such as `tag:work`. Results must match it, or not if `excluded`.
 
-    `typed` is its text in the query. `value` is the tag, the part of the path, the type, the day or the excluded words.
+    `typed` is its text in the query. `value` is the tag, part of the path, type, day, author or excluded words.
     """
 
-    operator: Literal["tag", "path", "type", "after", "before", "words"]
+    operator: Literal["tag", "path", "type", "after", "before", "by", "words"]
     value: str
     excluded: bool
     typed: str

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-KEYS: Final = ("tag", "path", "type", "after", "before")
+KEYS: Final = ("tag", "path", "type", "after", "before", "by")
 """The operators of a query that are a key, a colon and a value; `kb.search.operators` has the grammar."""
 
 ONLY_MEANING: Final = "only close in meaning from here"

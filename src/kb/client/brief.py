@@ -85,6 +85,8 @@ class Brief:
             f"- {note['id']}, {self._day(note)}: {self._quoted(note['title'])}" for note in await self._changes()
         ]
         lines += fitting(CHANGES, changes, BRIEF_CHARACTERS - sum(map(len, lines[1 + len(rules) :])))
+        if failed := (await self._client.status())["queue"]["failed"]:
+            lines.append(f"{failed} of the texts and files sent to kb could not be kept: kb_jobs(status='failed')")
         if session:
             lines += [
                 f"The earlier part of this conversation is document {document['id']}: read it with kb_get."

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -173,7 +174,7 @@ def unescaped(name: str) -> str:
 def file_system(point: Path, kind: str, device: str) -> str:
     """Return the permanent number of a file system; empty if unknown."""
     try:
-        if kind in NUMBERED:
+        if sys.platform != "win32" and kind in NUMBERED:
             return f"{os.statvfs(point).f_fsid:x}"
         links = BY_NUMBER.iterdir() if device.startswith(DEVICES) else ()
         return next((link.name for link in links if link.samefile(device)), "")

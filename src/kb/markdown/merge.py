@@ -1,6 +1,7 @@
 """A three-way merge of texts by lines, with the rules of diff3: changes that touch each other conflict.
 
-Lines that both sides add to the end do not conflict: a person and an agent may write one diary.
+Lines added to the end conflict neither with others there nor with a changed last line: a person and an agent may write
+one diary.
 
 The differences of two texts are found with the algorithm of E. Myers, "An O(ND) Difference Algorithm and Its
 Variations" (1986): its time grows with the lines times the changes, so a limit of both is a limit of the time.
@@ -42,7 +43,8 @@ def merged(base: str, mine: str, theirs: str, checkpoint: Callable[[], None] = l
         return mine
     if mine == base:
         return theirs
-    if not base.endswith("\n") and mine.startswith(f"{base}\n") and theirs.startswith(f"{base}\n"):
+    if not base.endswith("\n") and any(text.startswith(f"{base}\n") for text in (mine, theirs)):
+        mine, theirs = (text if text.startswith(f"{base}\n") else _ended(text) for text in (mine, theirs))
         base += "\n"
     lines = base.splitlines(keepends=True)
     sides = [text.splitlines(keepends=True) for text in (mine, theirs)]
@@ -57,11 +59,16 @@ def merged(base: str, mine: str, theirs: str, checkpoint: Callable[[], None] = l
         change.start == len(lines) for change in changes[-2:]
     ):
         changes[-2:] = [_joined(second[-1], first[-1])]
-    if any(later.start <= earlier.end for earlier, later in pairwise(changes)):
+    if any(
+        later.start <= earlier.end and not (earlier.lines and earlier.start < later.start == len(lines))
+        for earlier, later in pairwise(changes)
+    ):
         return None
     result, at = list[str](), 0
     for change in changes:
-        result += [*lines[at : change.start], *change.lines]
+        result += [*lines[at : change.start]]
+        result[-1:] = map(_ended, result[-1:])
+        result += change.lines
         at = change.end
     return "".join([*result, *lines[at:]])
 
@@ -73,7 +80,11 @@ def _joined(one: Change, other: Change) -> Change:
     added, others = "".join(one.lines), "".join(other.lines)
     if others.startswith(added):
         return other
-    return one._replace(lines=(added if added.endswith("\n") else f"{added}\n", others))
+    return one._replace(lines=(_ended(added), others))
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith("\n") else f"{text}\n"
 
 
 def _changes(base: list[str], lines: list[str], checkpoint: Callable[[], None]) -> Iterator[Change]:

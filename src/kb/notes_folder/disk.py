@@ -6,6 +6,7 @@ was there is removed only if it still has the expected content. No path is follo
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -26,6 +27,7 @@ from kb.notes_folder.paths import MOST_FOLDERS, SUFFIXES, conflict_names, is_con
 from kb.open_folder import Linked, OpenFolder, opened
 
 NOT_UNICODE: Final = re.compile("[\ud800-\udfff]")
+IS_OPEN: Final = "Another program has it open, and what that writes next would be lost. Close the file there."
 PART: Final = ".kb-part-"
 """The beginning of the names of hidden files that are being written or removed."""
 
@@ -345,6 +347,9 @@ def replace(place: Place, content: bytes, expected: str, document_id: int | None
         if not status.st_mode & 0o222 or not folder.is_writable(place.name):
             raise PermissionError(13, "It is read-only.")
         part, written = _write_part(folder, content, document_id, stat.S_IMODE(status.st_mode))
+        if folder.is_open_to_write(place.name) and not folder.is_open_to_write(part):
+            folder.remove(part)
+            raise OSError(errno.ETXTBSY, IS_OPEN)
         try:
             folder.exchange(place.name, part)
         except FileNotFoundError:

@@ -428,10 +428,11 @@ class Incoming:
             raise ValueError("It contains a picture as base64. Save the picture as a file, and link to it.")
 
     def _record(self, sighting: Sighting, document_id: int, base: FileContent) -> None:
-        """Record the content of a file, to be compared with its note."""
+        """Record the content of a file, to be compared with its note, which may have moved in the meantime."""
+        known = self._rows.get(document_id)
         with self.parts.store.write() as tx:
             note = self.parts.document(tx, document_id)
-            place = note.source_path if note else None
+            place = known.source_path if known else note.source_path if note else None
             version = -version_of(tx, document_id)
             row = NoteFile(document_id, sighting.path, place, version, sighting.state, sighting.digest)
             self.parts.files(tx).put(row, base.packed())

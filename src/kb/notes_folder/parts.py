@@ -164,8 +164,8 @@ class FolderParts:
 
     @staticmethod
     def today() -> str:
-        """Return the date in the names of conflict files."""
-        return f"{clock.own.now():%Y-%m-%d}"
+        """Return the date in the names of conflict files: the day on this machine."""
+        return f"{clock.own.now().astimezone():%Y-%m-%d}"
 
 
 def text_of(tx: Transaction, document_id: int) -> str:

@@ -25,6 +25,8 @@ _CAPABILITY_VERSION: Final = 0x20080522
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
 _LANDLOCK_VERSION: Final = 1
 _PATH_BENEATH: Final = 1
+_PATH_ONLY: Final = 0o10000000
+"""`os.O_PATH`, which only Linux has."""
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _RIGHTS_OF_FILES: Final = 0b111 | 1 << 14 | 1 << 15
 _FILE_RIGHTS: Final = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
@@ -153,7 +155,7 @@ def _forbid_files(libc: ctypes.CDLL, allowed: Mapping[str, int], *, ports: bool 
 def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
     if not os.path.isdir(path):  # noqa: PTH112 - Path is not imported for it
         rights &= _RIGHTS_OF_FILES
-    opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    opened = os.open(path, _PATH_ONLY)
     try:
         libc.syscall(_LANDLOCK_ADD_RULE, ruleset, _PATH_BENEATH, struct.pack("=Qi", rights, opened), 0)
     finally:

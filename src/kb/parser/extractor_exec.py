@@ -70,8 +70,10 @@ def become(command: list[str]) -> None:
 
 def limits(largest_file: int) -> dict[str, int]:
     """Return the process limits other than memory; the number of tasks only if all tasks that count are visible."""
-    tasks = {"nproc": sum(user_threads(os.getuid())) + TASKS} if sees_all_processes() else {}
-    return {"core": 0, "fsize": largest_file, "nofile": FILES} | tasks
+    others = {"core": 0, "fsize": largest_file, "nofile": FILES}
+    if sys.platform == "win32" or not sees_all_processes():
+        return others
+    return others | {"nproc": sum(user_threads(os.getuid())) + TASKS}
 
 
 def sees_all_processes() -> bool:

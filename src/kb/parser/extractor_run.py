@@ -196,9 +196,9 @@ def printable(line: str) -> str:
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
     """Return whether a process has ended, without releasing its process number.
 
-    Python on macOS has no `waitid` before 3.13; there, this releases the number.
+    Python on macOS has no `waitid` before 3.13, nor has Windows; there, this releases the number.
     """
-    if not hasattr(os, "waitid"):
+    if sys.platform == "win32" or not hasattr(os, "waitid"):
         return process.poll() is not None
     with suppress(ChildProcessError):
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
@@ -209,7 +209,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
     """Kill a process and all processes that it has started, unless it has already ended."""
     if not has_ended(process):
         kill_group(process.pid)
-    if hasattr(os, "waitid"):
+    if sys.platform != "win32" and hasattr(os, "waitid"):
         with suppress(ChildProcessError):
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         kill_group(process.pid)
@@ -222,6 +222,9 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def kill_group(pid: int) -> None:
-    """Kill all processes in the group of a process that nobody has waited for yet."""
+    """Kill all processes in the group of a process that nobody has waited for yet; on Windows, only that process."""
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
+        if sys.platform == "win32":
+            os.kill(pid, signal.SIGTERM)
+        else:
+            os.killpg(pid, signal.SIGKILL)

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -75,7 +76,10 @@ def disk_sizes(paths: Iterable[Path]) -> Iterator[int]:
             status = path.stat() if is_descriptor else path.lstat()
             if stat.S_ISREG(status.st_mode) and (status.st_dev, status.st_ino) not in seen:
                 seen.add((status.st_dev, status.st_ino))
-                yield status.st_blocks * _BLOCK
+                if sys.platform == "win32":
+                    yield status.st_size
+                else:
+                    yield status.st_blocks * _BLOCK
 
 
 def _field(pid: int, number: int) -> int:

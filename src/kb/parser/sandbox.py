@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import mmap
 import os
 import re
 import signal
@@ -430,4 +431,4 @@ def resident(pid: int) -> int:
         pages = Path(f"/proc/{pid}/statm").read_bytes().split()[1]
     except (OSError, IndexError):
         return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    return int(pages) * mmap.PAGESIZE

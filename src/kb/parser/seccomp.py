@@ -7,6 +7,7 @@ import ctypes
 import errno
 import os
 import struct
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -44,6 +45,7 @@ _LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 _WORD: Final = 4
+_ACCESS_MODE: Final = 0o3
 
 
 def allow_parser(libc: ctypes.CDLL) -> bool:
@@ -57,6 +59,8 @@ def allow_program(libc: ctypes.CDLL, *, may_connect: bool) -> bool:
 
 
 def _install(libc: ctypes.CDLL, rules_for: Callable[[int], Iterator[bytes]]) -> bool:
+    if sys.platform != "linux":
+        return False
     architecture = _ARCHITECTURES.get(os.uname().machine)
     if architecture is None or struct.calcsize("P") != _POINTER_BYTES:
         return False
@@ -135,7 +139,7 @@ def _unless_bits(argument: int, bits: int) -> Iterator[bytes]:
 def _unless_emptied(argument: int) -> Iterator[bytes]:
     """Allow opening a file, unless to read and truncate it: before Linux 6.2, Landlock does not cover truncation."""
     yield _load(argument)
-    yield _instruction(_AND, os.O_ACCMODE | os.O_TRUNC)
+    yield _instruction(_AND, _ACCESS_MODE | os.O_TRUNC)
     yield _instruction(_IF_EQUAL, os.O_RDONLY | os.O_TRUNC, skip_if=1)
     yield _return(_ALLOW)
 

@@ -1,4 +1,4 @@
-"""The operators of a query: tag:x, #x, path:x, type:pdf, after:2026-03, before:2026, -word and "a phrase".
+"""The operators of a query: tag:x, #x, path:x, type:pdf, after:2026-03, before:2026, by:ada, -word and "a phrase".
 
 docs/query.md has the grammar. One rule holds for everything else, such as foo:bar, 12:30 or after:noon: it is words.
 """
@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 from kb.api.date_parsing import moment
 from kb.api.errors import Invalid
 from kb.api.file_types import type_called
-from kb.api.limits import MAX_PATH
+from kb.api.limits import MAX_NAME, MAX_PATH
 from kb.api.search_wording import KEYS
 from kb.api.stream_safe import composed
 from kb.api.tag_tree import clean_tags, tags_above
@@ -23,7 +23,7 @@ from kb.index.words.segmentation import RUN
 from kb.markdown.tags import tag_at
 from kb.store.rows import Filter
 
-Kind = Literal["tag", "path", "type", "after", "before", "words"]
+Kind = Literal["tag", "path", "type", "after", "before", "by", "words"]
 
 MAX_OPERATORS: Final = 32
 """The maximum number of operators in a query, not counting phrases and excluded words."""
@@ -72,6 +72,8 @@ class Narrowed(NamedTuple):
             tag_not=(*where.tag_not, *self.values("tag", excluded=True)),
             source_parts=(*where.source_parts, *self.values("path")),
             source_parts_not=self.values("path", excluded=True),
+            authors=self.values("by"),
+            authors_not=self.values("by", excluded=True),
             doc_types=self.values("type"),
             doc_types_not=self.values("type", excluded=True),
             after=max(filter(None, (where.after, *map(_begin, self.values("after")))), key=datetime.date, default=None),
@@ -128,6 +130,8 @@ def _read(match: re.Match[str], types: Collection[str]) -> Iterator[Operator]:
         yield from (Operator("tag", tag, excluded, match[0]) for tag in clean_tags(value.split(",")))
     elif kind == "path" and (value := value.strip("*")) and len(value) <= MAX_PATH and not CONTROL.search(value):
         yield Operator("path", value, excluded, match[0])
+    elif kind == "by" and value and len(value) <= MAX_NAME and not CONTROL.search(value):
+        yield Operator("by", value, excluded, match[0])
     elif kind == "type":
         called = [type_called(name, types) for name in value.split(",")]
         if None not in called:

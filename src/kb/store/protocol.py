@@ -314,6 +314,12 @@ class Jobs(Protocol):
         Jobs with at least `attempts` attempts fail with `error` instead; return their ids.
         """
 
+    def try_vectors_again(self, seconds: float, attempts: int) -> int:
+        """Requeue the jobs that failed `seconds` ago and whose documents lack only vectors; return their number.
+
+        They count as having had so many attempts.
+        """
+
     def release_stalled(self, seconds: float) -> int:
         """Requeue running jobs without a heartbeat for `seconds`; the attempt does not count. Return the number."""
 

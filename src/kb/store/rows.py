@@ -318,9 +318,10 @@ class Filter:
     """The conditions on documents: all of `tags`, one of `tag_any`, none of `tag_not`, and the other fields.
 
     Each tag also includes the tags below it, unless `tag_exact` is True; the tags of `limit` always do.
-    A document has one of `doc_types` and none of `doc_types_not`. `created_after` is inclusive, `created_before`
-    exclusive. `source_prefix` is the beginning of the path; `source_parts` are all in it and `source_parts_not` are
-    not, with ASCII case ignored. `name` is the name of the file or the title of the note, with
+    `by`, all of `authors` and none of `authors_not` are its author: the key or the program of its last change, or its
+    `source`. A document has one of `doc_types` and none of `doc_types_not`. `created_after` is inclusive,
+    `created_before` exclusive. `source_prefix` is the beginning of the path; `source_parts` are all in it and
+    `source_parts_not` are not, with ASCII case ignored. `name` is the name of the file or the title of the note, with
     `*` and `?` as wildcards. `id_prefix` is the beginning of the id. `updated_after` compares the time of the last
     change, or else of the creation; `after` and `before` compare the document date, or else the same time. `among`
     lists the ids to choose from. A document contains all the texts in `holding` and none in `lacking`. `limit` is the
@@ -335,6 +336,9 @@ class Filter:
     doc_types: tuple[str, ...] = ()
     doc_types_not: tuple[str, ...] = ()
     lang: str | None = None
+    by: str | None = None
+    authors: tuple[str, ...] = ()
+    authors_not: tuple[str, ...] = ()
     source_path: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None

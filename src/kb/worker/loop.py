@@ -255,9 +255,11 @@ class Worker:
             self._originals.sweep_strays(self._store)
 
     def _expire(self) -> None:
-        """Delete expired rows; new work comes first."""
+        """Try vectors again that failed some time ago, and delete expired rows; new work comes first."""
         if time.monotonic() < self._expire_at or clock.own.look():
             return
+        with self._store.write() as tx:
+            tx.jobs.try_vectors_again(EXPIRE_SECONDS, MAX_ATTEMPTS - 1)
         while not (self._stop.is_requested or self._wake.is_set()):
             if not expire(self._store, self._originals, self._keep_jobs_days):
                 self._expire_at = time.monotonic() + EXPIRE_SECONDS

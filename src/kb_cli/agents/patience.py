@@ -1,6 +1,7 @@
 """How long a hook waits for an engine that may be gone, may hang, or may be another program: a few seconds, once."""
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
@@ -43,7 +44,7 @@ def limited(seconds: float) -> Iterator[None]:
     def end(*_: Any) -> None:  # noqa: ANN401 - a number and a frame
         raise TimeoutError(f"the engine did not answer within {seconds} seconds")
 
-    if not hasattr(signal, "setitimer"):
+    if sys.platform == "win32":
         yield
         return
     signal.signal(signal.SIGALRM, end)

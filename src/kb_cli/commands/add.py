@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, BinaryIO, cast
 
 from kb.api.errors import KbError
 from kb.api.stream_safe import composed
@@ -176,7 +176,7 @@ def add_stdin(paths: list[str], options: Options) -> FileItem:
         # Read it before the event loop starts, which would not stop at Ctrl-C but wait for the end of the input.
         shutil.copyfileobj(sys.stdin.buffer, content)
         content.seek(0)
-        send(item, name, content, options, options.source_path)
+        send(item, name, cast("BinaryIO", content), options, options.source_path)
     return item
 
 

@@ -23,7 +23,7 @@ def list_(
     ids: IdsOnly = False,
     json: Json = False,
 ) -> None:
-    """List documents, most recently added or changed first, or in another order.
+    """List documents, most recently added or changed first.
 
     The date is the one in the document or, without one, the date on which it was added or last changed. In a pipe or
     a file, each document is one line with tabs between the columns.

@@ -60,8 +60,8 @@ def search(
     kb searches by words and by meaning, so it nearly always finds something. If no document contains any word of the
     query, kb says so.
 
-    The query may have operators: tag:x, #x, path:x, type:pdf, after:2026-03, before:2026, -word, "a phrase", and a dash
-    before any of them. Put such a query in single quotes; docs/query.md has the rules.
+    The query may have operators: tag:x, #x, path:x, type:pdf, after:2026-03, before:2026, by:ada, -word, "a phrase",
+    and a dash before any of them. Put such a query in single quotes; docs/query.md has the rules.
     """
     if not " ".join(query).strip():
         raise exit_codes.UsageError("The query is empty. Give words or a question: 'kb search spare key'.")

@@ -25,7 +25,7 @@ def stdio(
     config = load_config()
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", newline="\n")
+            stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
     log = data_folder() / "stdio.log"  # for the output of a server that is started here
     endpoint = Endpoint(config.mcp_url, lambda: key_headers(config.mcp_api_key or made_key(config.mcp_url)), log)
     answers = None

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
+from kb_cli.commands.watch import sync_both
 from kb_cli.runtime import exit_codes
 from kb_cli.runtime.engine_call import call, call_async
 from kb_cli.runtime.exit_codes import UsageError
@@ -24,6 +25,9 @@ def sync(
         bool, option("--yes -y", "Allow --delete to delete many documents at once, or all of a folder.")
     ] = False,
     take_over: TakeOver = False,
+    both: Annotated[
+        bool, option("--both", "Also write notes that change in kb to their Markdown files, from now on.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Keep the knowledge base in sync with a folder.
@@ -39,12 +43,19 @@ def sync(
     reappears, kb restores its document from the bin. A name belongs to one folder on one machine: give another folder
     another name (--as).
 
+    With --both, the engine keeps the folder in both directions from now on, as 'kb watch add --both' says, and the
+    command ends when both sides are the same.
+
     With --json, prints {"files", "deleted"}: files as in 'kb add --json', and deleted as a list of source paths. With
     --dry-run, prints {"added", "changed", "moved", "deleted"}, lists of source paths.
     """
     if watch and (dry_run or json):
         raise UsageError("--watch cannot be used with --dry-run or --json.")
+    if both and (watch or dry_run):
+        raise UsageError("--both cannot be used with --watch or --dry-run: the engine keeps the folder from now on.")
     local = options.folder(folder, is_sure=yes, take_over=take_over, is_watched=watch)
+    if both:
+        return sync_both(local, yes=yes, json=json)
     digests = DigestCache()
     if watch:  # retries if the engine is unreachable
         call_async(lambda client: follow(client, local, digests))

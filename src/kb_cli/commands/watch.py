@@ -135,7 +135,30 @@ def add(folder: Folder, *, json: bool) -> int:
 
 
 def add_both(folder: Folder, new_notes: str | None, *, json: bool) -> int:
-    """Have the engine keep a folder in both directions, and forget how this machine watched it."""
+    prefix, is_watched = keep(folder, new_notes)
+    if json:
+        output.print_json({"path": str(folder.path), "prefix": prefix, "is_watched": is_watched})
+        return exit_codes.OK
+    output.print_line(f"kb keeps {folder.path} as {prefix.rstrip('/')}, in both directions.")
+    return exit_codes.OK
+
+
+def sync_both(folder: Folder, *, yes: bool, json: bool) -> int:
+    """Have the engine keep a folder in both directions, and wait until both sides are the same."""
+    whole = str(resolved(folder.path))
+    kept = next((row for row in fetch_watched() if row["watch"]["both"] and row["path"] == whole), None)
+    if kept is None:
+        prefix, _ = keep(folder, None)
+        kept = next(row for row in fetch_watched() if row["prefix"] == prefix)
+    return look_now(kept, yes=yes, json=json)
+
+
+def keep(folder: Folder, new_notes: str | None) -> tuple[str, bool]:
+    """Have the engine keep a folder in both directions, and forget how this machine watched it.
+
+    Returns:
+        The beginning of the paths of its documents, and whether the engine has begun.
+    """
     if folder.follow_links:
         raise UsageError("--follow-links cannot be used with --both: kb writes to no file outside the folder.")
     folder.check_is_there()
@@ -165,12 +188,7 @@ def add_both(folder: Folder, new_notes: str | None, *, json: bool) -> int:
     for record in load_records().values():
         if (record.prefix, record.engine_url) == (prefix, load_config().engine_url):
             remove_record(record)
-    is_watched = call_async(lambda client: wait_until_seen(client, prefix))
-    if json:
-        output.print_json({"path": str(folder.path), "prefix": prefix, "is_watched": is_watched})
-        return exit_codes.OK
-    output.print_line(f"kb keeps {folder.path} as {prefix.rstrip('/')}, in both directions.")
-    return exit_codes.OK
+    return prefix, call_async(lambda client: wait_until_seen(client, prefix))
 
 
 def fetch_watched() -> list[dict[str, Any]]:
@@ -273,7 +291,7 @@ def look_now(row: dict[str, Any], *, yes: bool, json: bool) -> int:
         if yes:
             await client.decide_about_missing_files("delete", name)
         row = await client.sync_now(watch_id)
-        while row["watch"]["asked_at"]:
+        while row["watch"]["asked_at"] or row["watch"]["is_syncing"]:
             await asyncio.sleep(0.5)
             row = next(
                 row for row in (await client.folders())["folders"] if row["watch"] and row["watch"]["id"] == watch_id

@@ -91,6 +91,9 @@ DocType = Annotated[
     str | None, option("--type TYPE", f"Only documents of this type: {', '.join(OWN_TYPES)}.", complete=complete_types)
 ]
 Lang = Annotated[str | None, option("--lang CODE", "Only documents in this language, as an ISO 639-1 code: de, fr.")]
+By = Annotated[
+    str | None, option("--by NAME", "Only documents changed last by this key or program, and notes with this source.")
+]
 SourcePath = Annotated[str | None, option("--path PATH", "Only documents from this file or source path.")]
 Under = Annotated[
     str | None, option("--under FOLDER", "Only documents from this folder or below it, such as ~/reports.")
@@ -125,6 +128,7 @@ class FilterOptions:
     exact_tag: ExactTag = False
     doc_type: DocType = None
     lang: Lang = None
+    by: By = None
     path: SourcePath = None
     under: Under = None
     name: Name = None
@@ -143,7 +147,12 @@ class FilterOptions:
         """
         from kb_cli.sync.folder_names import meant_path, meant_prefix
 
-        for option, path in (("--path", self.path), ("--under", self.under), ("--name", self.name)):
+        for option, path in (
+            ("--by", self.by),
+            ("--path", self.path),
+            ("--under", self.under),
+            ("--name", self.name),
+        ):
             if path == "":
                 raise UsageError(f"{option} is empty. Give a value, or leave the option out.")
         if self.doc_type is not None and self.doc_type not in OWN_TYPES:
@@ -151,6 +160,7 @@ class FilterOptions:
         request = {
             "doc_type": self.doc_type,
             "lang": self.lang,
+            "by": self.by,
             "source_path": self.path and meant_path(self.path),
             "source_prefix": self.under and meant_prefix(self.under),
             "name": self.name,

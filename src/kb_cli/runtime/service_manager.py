@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -11,8 +12,8 @@ READY, STOPPING, WATCHDOG = "READY=1", "STOPPING=1", "WATCHDOG=1"
 
 def notify(state: str, environment: Mapping[str, str] = os.environ) -> None:
     """Send a state to the service manager, if there is one; it may be gone."""
-    if address := environment.get("NOTIFY_SOCKET"):
-        with suppress(OSError, AttributeError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+    if sys.platform != "win32" and (address := environment.get("NOTIFY_SOCKET")):
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.sendto(state.encode(), f"\0{address[1:]}" if address.startswith("@") else address)
 
 

@@ -23,8 +23,9 @@ from kb_mcp.auth import current_name
 from kb_mcp.clients import client_name
 from kb_mcp.tools import compact_answers, rendering, token_budget
 from kb_mcp.tools.change_conflicts import parse_version, refused_change
-from kb_mcp.tools.empty_results import nothing_found, retried
+from kb_mcp.tools.empty_results import nothing_found, retried, zone_of_days
 from kb_mcp.tools.headings import document_under
+from kb_mcp.tools.link_walk import MOST_STEPS, WALK_TOKENS, walk, walk_page
 from kb_mcp.tools.path_hints import check_path
 from kb_mcp.tools.reading import check_number, in_thread, read_several, several_pages
 from kb_mcp.tools.reading import outline as make_outline
@@ -38,6 +39,9 @@ from kb_mcp.tools.token_budget import (
     tool_result,
     with_notice,
 )
+
+WILDCARD: Final = re.compile(r"\s*[\"'.]?[*%?.]{1,2}[\"']?\s*")
+"""What agents send to get everything; a search by meaning would find anything."""
 
 WAIT_SECONDS: Final = 1
 """Seconds that an answer waits for the job of a note."""
@@ -95,7 +99,7 @@ class DocumentTools:
     async def kb_search(
         self,
         query: Annotated[
-            str, Field(description="A question or words; tag:x, path:x, before:2026 and -word narrow it.")
+            str, Field(description="A question or words; tag:x, path:x, by:x, before:2026 and -word narrow it.")
         ],
         top: Annotated[
             int,
@@ -118,7 +122,7 @@ class DocumentTools:
         group_by: Annotated[
             Literal["passage", "document"], Field(description="With document, each document is one result.")
         ] = "passage",
-        fts_only: Annotated[bool, Field(description="Search by words only, for names and codes.")] = False,
+        fts_only: Annotated[bool, Field(description="Search by words only.")] = False,
         vec_only: Annotated[bool, Field(description="Search by meaning only.")] = False,
     ) -> ToolResult:
         """Search the user's notes and files for passages that answer a question, best first.
@@ -126,6 +130,8 @@ class DocumentTools:
         Use it before you answer from memory; one search usually suffices. For a complex question, search with 2-3
         variant phrasings, drop duplicates by chunk_id, and rerank. To list documents, use kb_list; to read on, kb_get.
         """
+        if WILDCARD.fullmatch(query):
+            raise Invalid("query: give words. kb_list lists all documents, or those with a tag.")
         request: dict[str, Any] = compact_answers.given(
             tags=tags,
             tag_any=tag_any,
@@ -160,8 +166,11 @@ class DocumentTools:
         ]
         if weak:
             data["weak"] = " ".join(weak)
-        if not data["results"]:
-            data["rest"] = await nothing_found(self._engine, _with_operators(request, reply)) or NO_WORD
+        used = _with_operators(request, reply)
+        if data["results"]:
+            data |= compact_answers.given(rest=zone_of_days(used))
+        else:
+            data["rest"] = " ".join([await nothing_found(self._engine, used) or NO_WORD, zone_of_days(used)]).strip()
         return tool_result(data, rendering.render("kb_search", without_tags(data, tags)))
 
     async def kb_list(
@@ -171,6 +180,7 @@ class DocumentTools:
         tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
         tag_exact: TagExact = False,
         doc_type: DocType = "",
+        by: Annotated[str, Field(description="Changed by this key or agent.")] = "",
         source_prefix: SourcePrefix = "",
         name: Name = "",
         after: After = "",
@@ -200,6 +210,7 @@ class DocumentTools:
             tag_not=tag_not,
             tag_exact=tag_exact or None,
             doc_type=doc_type,
+            by=by,
             source_prefix=source_prefix,
             name=name,
             after=moment(after, "after"),
@@ -231,6 +242,7 @@ class DocumentTools:
         data["rest"] = _list_end(data, corrected, sort if sort in ("date", "id") or not is_by_change else "")
         if not data["documents"]:
             data["rest"] = LIST_END if cursor else await self._nothing_listed(request)
+        data["rest"] = f"{data['rest']} {zone_of_days(request)}".strip()
         return rendered("kb_list", data)
 
     async def _described(self, reply: JSON, *, is_by_change: bool, characters: int, has_kinds: bool) -> JSON:
@@ -378,8 +390,8 @@ class DocumentTools:
 
     async def kb_get(
         self,
-        document_id: Annotated[int, Field(ge=0, description="The id, unless you give source_path."), WHOLE] = 0,
-        source_path: Annotated[str, Field(description="The exact path: /docs/plan.pdf.")] = "",
+        document_id: Annotated[int, Field(ge=0, description="Its id, or else source_path."), WHOLE] = 0,
+        source_path: Annotated[str, Field(description="Its exact path: /docs/plan.pdf.")] = "",
         from_chunk: Annotated[int, Field(ge=0, description="Read on from next_chunk."), WHOLE] = 0,
         chunk_id: Annotated[int, Field(ge=0, description="Read around this result."), WHOLE] = 0,
         page: Annotated[int, Field(ge=0, description="Read this page of a PDF."), WHOLE] = 0,
@@ -388,6 +400,7 @@ class DocumentTools:
         around: Annotated[int, Field(ge=-1, description="How many neighbours to include."), WHOLE] = -1,
         document_ids: Annotated[list[int], Field(fail_fast=True, description="Read several documents.")] = [],  # noqa: B006 - pydantic copies it
         outline: Annotated[bool, Field(description="List only the headings.")] = False,
+        links: Annotated[int, Field(ge=0, le=MOST_STEPS, description="List what is 1 or 2 links away."), WHOLE] = 0,
         max_tokens: Annotated[int, Field(ge=0, description="At most so many tokens."), WHOLE] = 0,
     ) -> ToolResult:
         """Read a document, whole or at one place.
@@ -396,7 +409,7 @@ class DocumentTools:
         parts, which say how to read on. To find a document, use kb_search.
         """
         if document_ids:
-            if document_id or source_path or from_chunk or chunk_id or page or heading or query or outline:
+            if document_id or source_path or from_chunk or chunk_id or page or heading or query or outline or links:
                 raise Invalid("document_ids: give only it, or also max_tokens.")
             check_number(document_ids)
             return await self._several(document_ids, max_tokens)
@@ -404,14 +417,20 @@ class DocumentTools:
         _check_one_place(document_id, source_path, from_chunk, place)
         if source_path:
             listed = await self._engine.documents(source_path=source_path)
-            if len(listed["documents"]) != 1 or not (place or from_chunk or around >= 0 or outline):
+            if len(listed["documents"]) != 1 or not (place or from_chunk or around >= 0 or outline or links):
                 return await self._list_path(source_path, listed)
             document_id = listed["documents"][0]["id"]
         if outline:
-            if place or from_chunk:
-                raise Invalid("outline: give it without chunk_id, page, heading, query and from_chunk.")
+            if place:
+                raise Invalid("outline: give it without chunk_id, page, heading and query.")
             whole = await self._engine.document(document_id)
-            return self._read_within(max_tokens, lambda limiter: make_outline(limiter, whole))
+            return self._read_within(max_tokens, lambda limiter: make_outline(limiter, whole, from_chunk))
+        if links:
+            if place or from_chunk:
+                raise Invalid("links: give it without chunk_id, page, heading, query and from_chunk.")
+            found = await walk(self._engine, document_id, links)
+            first = await self._engine.document(document_id, chunks=1)
+            return self._read_within(max_tokens or WALK_TOKENS, lambda limiter: walk_page(limiter, first, found))
         document, hit = await (
             self._read_at(document_id, place, around) if place else self._read(document_id, from_chunk, around)
         )
@@ -419,14 +438,14 @@ class DocumentTools:
             near = await in_thread(self._engine, document, around)
             if len(near) > 1:
                 return await self._several(near, max_tokens)
-        links = (
+        linked = (
             await self._links(document_id)
             if document["doc_type"] in LINKING_TYPES and not (place or from_chunk)
             else {}
         )
         is_window = bool(place) or around >= 0
         return self._read_within(
-            max_tokens, lambda limiter: limiter.chunk_page(document, is_window=is_window, place=hit) | links
+            max_tokens, lambda limiter: limiter.chunk_page(document, is_window=is_window, place=hit) | linked
         )
 
     async def _several(self, document_ids: list[int], max_tokens: int) -> ToolResult:

@@ -14,6 +14,7 @@ NEEDED_TAGS: Final = ("tags", "tag")
 OPTIONAL_TAGS: Final = ("tag_any", "tag_not")
 TAG_FILTERS: Final = (*NEEDED_TAGS, *OPTIONAL_TAGS)
 MOST_NAMED: Final = 3
+UTC_DAYS: Final = "Days begin at midnight UTC; for another zone, write 'today Europe/Berlin'."
 
 
 async def retried(
@@ -95,6 +96,12 @@ async def nothing_found(engine: EngineClient, filters: JSON) -> str:
     if said or not filters:
         return " ".join(said)
     return "Nothing matches all of these filters. Omit some of them."
+
+
+def zone_of_days(filters: JSON) -> str:
+    """Return a sentence about the zone of a day that names none; empty without such a day."""
+    dates = (str(filters.get(name, "")) for name in ("after", "before", "updated_after"))
+    return UTC_DAYS if any(date.endswith("T00:00:00Z") for date in dates) else ""
 
 
 def same_tag(tag: str, tags: Iterable[str]) -> str:

@@ -71,17 +71,22 @@ async def in_thread(engine: EngineClient, document: JSON, around: int) -> list[i
     return ids[max(0, place - around) : place + around + 1]
 
 
-def outline(limiter: AnswerLimiter, document: JSON) -> JSON:
-    """Return the headings of a document, or else the first line of each page, with the numbers of their chunks."""
-    entries = _headings(document["chunks"]) or _first_lines(document["chunks"])
+def outline(limiter: AnswerLimiter, document: JSON, start: int = 0) -> JSON:
+    """Return the headings from a chunk on, or else the first line of each page, with the numbers of their chunks."""
+    listed = _headings(document["chunks"]) or _first_lines(document["chunks"])
+    entries = [entry for entry in listed if entry["chunk"] >= start]
     head = shorten_names(compact_answers.document(document))
     shown = limiter.fitting([shorten_names(entry) for entry in entries], head)
-    data = {"notice": NOTICE, **head, "outline": shown, "chunk_count": document["chunk_count"]}
     number = document["id"]
-    data["rest"] = f"Read a section with kb_get(document_id={number}, from_chunk=…, around=2), or with its heading."
+    rest = f"Read a section with kb_get(document_id={number}, from_chunk=…, around=2), or with its heading."
     if len(shown) < len(entries):
-        data["rest"] += f" {len(entries) - len(shown)} more entries did not fit."
-    return data
+        following = entries[len(shown)]["chunk"]
+        shown = [entry for entry in shown if entry["chunk"] < following] or shown
+        following = max(following, shown[-1]["chunk"] + 1)
+        rest += (
+            f" {len(entries) - len(shown)} more: kb_get(document_id={number}, outline=true, from_chunk={following})."
+        )
+    return {"notice": NOTICE, **head, "outline": shown, "chunk_count": document["chunk_count"], "rest": rest}
 
 
 def _headings(chunks: list[JSON]) -> list[JSON]:

@@ -43,6 +43,10 @@ DELIMITERS: Final = str.maketrans({"[": "(", "]": ")", '"': "'", "<": "(", ">": 
 UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028-\u202e\u2060-\u206f\ufeff]")
 """Control characters, and characters that reverse or hide others."""
 
+MAILS: Final = ("eml", "msg")
+WEB_PAGES: Final = ("html", "mht")
+ADDRESS: Final = ("http://", "https://")
+
 FENCE: Final = 3
 MAX_FENCE: Final = 12
 
@@ -130,7 +134,7 @@ def _text_of(document: JSON) -> str:
 
 def _document_lines(data: JSON, begin: str, end: str) -> list[str]:
     chunks = data["chunks"]
-    kind = "note" if data.get("doc_type") == NOTE else "document"
+    kind = "note" if data.get("doc_type") == NOTE else by_strangers(data) or "document"
     version = f"version {data['content_hash'][:16]}" if "content_hash" in data else ""
     path = quoted(data["source_path"]) if "source_path" in data else ""
     name = f"[{kind} {data['id']}] {quoted(data['title'])} {quoted_date(data)}"
@@ -288,6 +292,8 @@ def _version_line(version: JSON) -> str:
 def get_text(data: JSON) -> str:
     if "outline" in data:
         return outline_text(data)
+    if "around" in data:
+        return around_text(data)
     if "chunks" in data:
         return document_text(data)
     if not data["documents"] or "chunks" not in data["documents"][0]:
@@ -305,6 +311,16 @@ def outline_text(data: JSON) -> str:
         name = quoted(entry["heading"] if "heading" in entry else entry["line"], MAX_OUTLINE)
         lines.append(f"{entry['chunk']} {page}{'  ' * (entry.get('depth', 1) - 1)}{name}")
     return "\n".join([*lines, data["rest"]])
+
+
+def around_text(data: JSON) -> str:
+    """Return a line for each document around another one, with the link that leads to it and its first line."""
+    name = "note" if data["doc_type"] == NOTE else "document"
+    lines = [QUOTES_NOTICE, f"[{name} {data['id']}] {quoted(data['title'])}"]
+    for each in data["around"]:
+        line = quoted(each["text"]) if each["text"] else ""
+        lines.append(f"{each['of']} {each['way']} {each['id']} {quoted(each['title'], MAX_TITLE)} {line}".rstrip())
+    return "\n".join([*lines, *([data["rest"]] if "rest" in data else ())])
 
 
 def undo_text(data: JSON) -> str:
@@ -393,13 +409,25 @@ def quoted_date(document: JSON) -> str:
 
 
 def file_text(document: JSON) -> str:
-    """Return the file name of a document, or else its type; empty for a note, or if the title is the file name."""
+    """Return the file name of a document, or else its type; *mail* or *web page* before it if strangers wrote it.
+
+    It is empty for a note, and a name that is also the title is left out.
+    """
     if document["doc_type"] == NOTE:
         return ""
     name = document.get("source_path", "").rstrip("/").rpartition("/")[2]
+    kind = by_strangers(document)
     if not name:
-        return str(document["doc_type"])
-    return quoted(name, 80) if name != document.get("title") else ""
+        return kind or str(document["doc_type"])
+    return kind if name == document.get("title") else f"{kind} {quoted(name, 80)}".lstrip()
+
+
+def by_strangers(document: JSON) -> str:
+    """Return what a document is if its text comes from other people, who may have written it for agents."""
+    if document["doc_type"] in MAILS:
+        return "mail"
+    is_page = document["doc_type"] in WEB_PAGES or document.get("source_path", "").startswith(ADDRESS)
+    return "web page" if is_page else ""
 
 
 def named(documents: Sequence[JSON]) -> str:

@@ -195,7 +195,7 @@
     return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`;
   };
   const showLocal = (within) => {
-    for (const each of all("time, .reason", within)) {
+    for (const each of all("time, .reason, .says", within)) {
       const at = new Date(each.dateTime);
       const isInstant = each.title?.replace(MOMENT, "") === "" && each.title; // other dates belong to documents
       if (isInstant && DAY.test(each.textContent)) each.textContent = each.textContent.replace(DAY, `${at.getDate()} ${MONTHS[at.getMonth()]} ${at.getFullYear()}`);

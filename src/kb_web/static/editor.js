@@ -125,6 +125,20 @@
     else write(text, start, end, `\n${indent}${nextSign(sign, number)}`);
   };
   text.addEventListener("keydown", (event) => event.key === "Enter" && !event.defaultPrevented && continueList(event));
+  editor.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && find(".primary", editor).click());
+  // Tab moves an entry of a list below the one above it, and Shift Tab back. If it is there already, the key leaves the field.
+  text.addEventListener("keydown", (event) => {
+    if (event.key !== "Tab" || find(".suggestions:not([hidden])", editor) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const { selectionStart: at, selectionEnd: end, value } = text;
+    const from = value.lastIndexOf("\n", at - 1) + 1;
+    const [above, line] = [value.slice(0, from).trimEnd().split("\n").pop(), value.slice(from).split("\n", 1)[0]].map((each) => ENTRY.exec(each));
+    if (at !== end || !line?.[2] || (event.shiftKey ? !line[1] : !above?.[2])) return;
+    const depth = event.shiftKey ? Math.max(0, line[1].length - 2) : above[1].length + above[2].search(/\s/) + 1;
+    if (!event.shiftKey && depth <= line[1].length) return;
+    event.preventDefault();
+    write(text, from, from + line[1].length, " ".repeat(depth));
+    text.setSelectionRange(at + depth - line[1].length, at + depth - line[1].length);
+  });
   text.addEventListener("keydown", (event) => {
     const wanted = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && { KeyB: "bold", KeyI: "italic" }[event.code];
     if (!wanted) return;

@@ -102,7 +102,7 @@
     if (!query.trim()) return;
     const address = `${root}suggest?${new URLSearchParams({ kind: "tag", q: query.trim() })}`;
     const answer = await fetch(address, { headers: { Accept: "application/json" } }).catch(() => null);
-    if (answer?.ok) target.list.replaceChildren(...(await answer.json()).map((each) => new Option("", before + each.text)));
+    if (answer?.ok) target.list?.replaceChildren(...(await answer.json()).map((each) => new Option("", before + each.text)));
   });
   // A form that was sent is not sent a second time, unless Escape or a lost connection stopped the first.
   addEventListener("submit", (event) => {

@@ -148,9 +148,10 @@ def cpu_flags() -> frozenset[str] | None:
 
 def _group(path: Path) -> str:
     """Return the group of a device, by name and number."""
-    import grp
-
     number = path.stat().st_gid
-    with contextlib.suppress(KeyError):
-        return f"{grp.getgrgid(number).gr_name} ({number})"
+    if sys.platform != "win32":
+        import grp
+
+        with contextlib.suppress(KeyError):
+            return f"{grp.getgrgid(number).gr_name} ({number})"
     return str(number)

@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 from lxml import etree
 
 from kb.api.errors import Unreadable
+from kb.formats.containers.ole import OLE_SIGNATURE
+from kb.formats.containers.ole_object import document_in
 from kb.formats.containers.zip import Archive
 from kb.formats.text.dates import first_date
 from kb.formats.text.extracted import Attachment, Properties, attached_room
@@ -24,7 +26,10 @@ _TEMPLATES: Final = {
     *("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z", "2006-08-16T00:00:00Z", "2006-09-16T00:00:00Z"),
     *("2015-06-05T18:17:20Z", "2015-06-05T18:19:34Z"),
 }
-_DOCUMENTS: Final = {".docx", ".docm", ".pptx", ".pptm", ".xlsx", ".xlsm", ".xlsb", ".odt", ".ods", ".odp", ".pdf"}
+_DOCUMENTS: Final = {
+    *(".docx", ".docm", ".pptx", ".pptm", ".xlsx", ".xlsm", ".xlsb", ".xls", ".odt", ".ods", ".odp", ".rtf", ".pdf"),
+    *(".txt", ".md", ".csv", ".json", ".xml", ".html", ".htm", ".eml", ".msg"),
+}
 
 
 class Relation(NamedTuple):
@@ -87,17 +92,27 @@ class Package(Archive):
 
     def _document(self, relation: Relation) -> Attachment | str:
         """Return an embedded document, or the kind under which it is counted as left out."""
-        name = posixpath.basename(relation.target)
-        if relation.kind != "package" or posixpath.splitext(name.lower())[1] not in _DOCUMENTS:
-            return "objects"
         if self.size(relation.target) > self._room:
             return "files"
         try:
-            file = Attachment(name, self.read(relation.target) or b"")
+            file = self._unwrapped(relation)
         except Unreadable:
             return "parts"
+        if file is None:
+            return "objects"
         self._room -= len(file.data)
         return file
+
+    def _unwrapped(self, relation: Relation) -> Attachment | None:
+        """Return the document that is a part, or that is in an object of its own; None without one."""
+        name = posixpath.basename(relation.target)
+        if relation.kind == "package":
+            return Attachment(name, self.read(relation.target) or b"") if _is_document(name) else None
+        data = self.read(relation.target) or b""
+        named, content = (document_in(data) if data.startswith(OLE_SIGNATURE) else None) or ("", b"")
+        if named.startswith("."):
+            named = posixpath.splitext(name)[0] + named
+        return Attachment(named, content) if _is_document(named) else None
 
     def properties(self) -> Properties:
         """Return the document's title and its date, which is its creation or else its last change."""
@@ -106,3 +121,7 @@ class Package(Archive):
             date = first_date(*(moment for moment in written if moment not in _TEMPLATES))
             return Properties(meaningful(properties.findtext("{*}title")), date)
         return Properties()
+
+
+def _is_document(name: str) -> bool:
+    return posixpath.splitext(name.lower())[1] in _DOCUMENTS

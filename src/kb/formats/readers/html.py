@@ -58,6 +58,7 @@ _ENTERED: Final = {"date", "datetime-local", "email", "month", "number", "tel", 
 """The types of input fields that show the value entered."""
 
 _DEEPEST_FRAME: Final = 3
+_NOTE_MARK: Final = re.compile(r"\[?\d{1,3}\]?|[*†‡§]{1,3}")
 _LISTS: Final = {"ul", "ol", "menu"}
 # A table row with one of these inside is part of the layout; its cells are not values.
 _LAYOUT: Final = ("table", "pre", *_HEADINGS)
@@ -167,12 +168,22 @@ def _date(root: etree._Element | None) -> str | None:
 
 def _is_unseen(element: etree._Element) -> bool:
     """Return whether an element is hidden; a page that is hidden as a whole is shown by a script."""
-    if element.tag in _UNSEEN:
+    if element.tag in _UNSEEN or _is_note_mark(element):
         return True
     is_hidden = element.get("hidden", "until-found").lower() != "until-found" or _HIDING.search(
         element.get("style", "")
     )
     return bool(is_hidden) and element.tag not in {"html", "body"}
+
+
+def _is_note_mark(element: etree._Element) -> bool:
+    """Return whether an element is the number or sign of a note, which would become a part of the word before it."""
+    if element.tag != "a" or "#" not in element.get("href", ""):
+        return False
+    above = element.getparent()
+    is_raised = (above is not None and above.tag == "sup") or element.find("sup") is not None
+    is_named = "noteref" in f"{element.get('epub:type')} {element.get('role')}"
+    return (is_raised or is_named) and _NOTE_MARK.fullmatch(_words_of(element)) is not None
 
 
 class _Writer:

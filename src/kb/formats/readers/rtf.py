@@ -24,6 +24,11 @@ _OBJECT: Final = "\\objdata"
 _SHOWN: Final = re.compile(
     r"\{\\(?:\*\\shpinst|object|result|shp|shptxt|footnote|\*\\annotation|header[flr]?|footer[flr]?)(?![a-z])"
 )
+_DELETED: Final = re.compile(r"(?<!\\)\{(?>[^{}]*?\\deleted(?![a-z\d]))(?:(?!\\deleted0|\\plain)[^{}])*+\}")
+"""A group of words that are deleted under revision; other groups may have words behind them that are not."""
+_PARAGRAPH: Final = "\\par"
+_NOTE_OR_END: Final = re.compile(r"\{\\(?:footnote|\*\\annotation)(?![a-z])|\\par(?![a-z\d])")
+_BRACE: Final = re.compile(r"\\[\\{}]|[{}]")
 _FONT: Final = re.compile(r"\\f(\d{1,9})(?!\d)|\\fcharset(\d{1,9})")
 
 
@@ -52,11 +57,42 @@ def decode_rtf(source: str) -> str:
     # Unescaped bytes beyond ASCII use the code page, like escaped ones.
     escaped = source if "\\bin" in source else _BEYOND_ASCII.sub(lambda match: f"\\'{ord(match[0]):02x}", source)
     try:
-        shown = _SHOWN.sub(r"{\\plain", escaped)  # text in place of an object, in a text box or a note
+        shown = _SHOWN.sub(
+            r"{\\plain", _with_notes_behind(escaped)
+        )  # text in place of an object, in a text box or a note
+        shown = _DELETED.sub("", shown)
         text: str = rtf_to_text(_with_short_fonts(_with_links(shown)), errors="replace")
     except (ValueError, LookupError, OverflowError) as error:
         raise Unreadable("the rich text is damaged") from error
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _with_notes_behind(source: str) -> str:
+    """Return rich text whose notes and comments, which may be in the middle of a word, follow their paragraphs."""
+    pieces, notes, place = list[str](), list[str](), 0
+    for found in _NOTE_OR_END.finditer(source):
+        if found.start() < place:  # in a note
+            continue
+        pieces.append(source[place : found.start()])
+        if found[0] == _PARAGRAPH:
+            place = found.end()
+            pieces += [_PARAGRAPH, *notes]
+            notes.clear()
+        else:
+            place = _end_of_group(source, found.start())
+            notes.append(f" {source[found.start() : place]}{_PARAGRAPH}")
+    last = source.rfind("}", place)
+    end = last if last >= 0 else len(source)
+    return "".join([*pieces, source[place:end], _PARAGRAPH if notes else "", *notes, source[end:]])
+
+
+def _end_of_group(source: str, start: int) -> int:
+    depth = 0
+    for found in _BRACE.finditer(source, start):
+        depth += {"{": 1, "}": -1}.get(found[0], 0)
+        if not depth:
+            return found.end()
+    return len(source)
 
 
 def _with_links(source: str) -> str:

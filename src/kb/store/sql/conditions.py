@@ -94,6 +94,8 @@ class Conditions(ABC):
             conditions += self.under(where.source_prefix)
         conditions += map(self.with_part, where.source_parts)
         conditions += [(f"({sql}) IS NOT TRUE", part) for sql, part in map(self.with_part, where.source_parts_not)]
+        conditions += map(self.written_by, filter(None, (where.by, *where.authors)))
+        conditions += [(f"{sql} IS NOT TRUE", names) for sql, names in map(self.written_by, where.authors_not)]
         for test, types in (("IN", where.doc_types), ("NOT IN", where.doc_types_not)):
             if types:
                 conditions.append((f"doc_type {test} ({', '.join([self.mark] * len(types))})", types))
@@ -106,6 +108,13 @@ class Conditions(ABC):
         if where.limit and where.limit.folder is not None:
             conditions += [*self.under(where.limit.folder), (self.stays_below, ())]
         return conditions + self.on_dates(where)
+
+    def written_by(self, name: str) -> Condition:
+        """Return the condition that a key or program of this name made the last change, or is the source of a note."""
+        typed = f"LOWER(CAST({self.mark} AS text))"
+        names = f"{typed} IN (LOWER(changed_by), LOWER(source))"
+        program = f"LOWER(changed_with) LIKE {typed} ESCAPE '\\'"
+        return f"({names} OR {program})", (name, f"% {name.translate(LIKE_ESCAPED)} %")
 
     def on_dates(self, where: Filter) -> list[Condition]:
         conditions: list[Condition] = []

@@ -105,6 +105,9 @@ class Jobs:
         self._ask("release_all")
         return [job_id for job_id, *_ in failed]
 
+    def try_vectors_again(self, seconds: float, attempts: int) -> int:
+        return len(self._ask("try_vectors_again", seconds=seconds, attempts=attempts).fetchall())
+
     def release_stalled(self, seconds: float) -> int:
         return len(self._ask("release_stalled", seconds=seconds).fetchall())
 

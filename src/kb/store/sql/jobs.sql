@@ -125,6 +125,12 @@ UPDATE jobs SET status = 'failed', error = :error, finished_at = $now
 WHERE status = 'running' AND attempts >= :attempts AND $gone
 RETURNING id $tell_end
 
+-- name: try_vectors_again
+-- Queue again the failed jobs whose documents are stored already and lack only vectors, for one attempt.
+UPDATE jobs SET status = 'queued', attempts = :attempts, error = NULL, finished_at = NULL
+WHERE status = 'failed' AND document_id IS NOT NULL AND finished_at <= $seconds_ago
+RETURNING id $tell_job
+
 -- name: release_all
 -- Queue again every running job that no other engine runs.
 UPDATE jobs SET status = 'queued' WHERE status = 'running' AND $gone

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
@@ -71,6 +72,10 @@ class FileIdentity:
         os.close(self._descriptor)
 
     def _read(self) -> int:
+        if sys.platform == "win32":  # there, an open file cannot be replaced
+            with self._path.open("rb") as file:
+                file.seek(OFFSET)
+                return int.from_bytes(file.read(SIZE), "big", signed=True)
         return int.from_bytes(os.pread(self._descriptor, SIZE, OFFSET), "big", signed=True)
 
 
