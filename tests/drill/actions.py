@@ -252,7 +252,8 @@ class Import(Sync):
         export(Large(other / "data").settings, place / "export", as_notes=False)
 
     def act(self, place, disk):
-        settings = Large(place / "data").settings.model_copy(update={"precision": "fp32"})  # as it is: nothing to convert
+        as_it_is = {"precision": "fp32"}  # nothing to convert
+        settings = Large(place / "data").settings.model_copy(update=as_it_is)
         with disk.failing():
             import_folder(settings, place / "export", lambda _: None)
             yield self.NEW
