@@ -252,8 +252,10 @@ class Import(Sync):
         export(Large(other / "data").settings, place / "export", as_notes=False)
 
     def act(self, place, disk):
+        as_it_is = {"precision": "fp32"}  # nothing to convert
+        settings = Large(place / "data").settings.model_copy(update=as_it_is)
         with disk.failing():
-            import_folder(Large(place / "data").settings, place / "export", lambda _: None)
+            import_folder(settings, place / "export", lambda _: None)
             yield self.NEW
 
 
