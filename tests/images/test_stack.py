@@ -305,6 +305,24 @@ async def test_a_job_that_ends_the_engine_ends_itself_in_a_container_of_a_gibiby
     stack.compose(*up)
 
 
+async def test_an_upgrade_makes_a_backup_first_and_the_earlier_image_can_come_back(stack):
+    def backups():
+        return int(stack.inside("engine", "python", "-c", "import os; print(len(os.listdir('/backups')))"))
+
+    async with stack.agent() as agent:
+        kept = await done(agent, (await call(agent, "kb_addnote", text="Written before the upgrade."))["job_id"])
+    earlier, before = stack.environment["KB_VERSION"], backups()
+    stack.make("up")
+    assert backups() == before
+    for version in (f"{earlier}-later", earlier):
+        stack.environment["KB_VERSION"] = version
+        stack.make("up")
+        assert stack.inspected("engine")["Config"]["Image"] == f"kb-engine:{version}"
+        async with stack.agent() as agent:
+            assert (await call(agent, "kb_get", document_id=kept))["id"] == kept
+    assert backups() > before
+
+
 async def test_a_backup_made_while_it_runs_can_be_restored(stack):
     async with stack.agent() as agent:
         kept = await done(agent, (await call(agent, "kb_addnote", text="Kept by the backup."))["job_id"])
