@@ -36,7 +36,7 @@ _caller: ContextVar[Caller] = ContextVar("caller")
 """The caller. Without one, calls to the engine fail, so that forgetting to set it never grants the gateway's rights."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TokenCaller(Caller):
     """A program with an access token: the rights of a key as far as the person gave them to the program.
 
@@ -93,7 +93,13 @@ def with_named_keys(own: OwnKeys, engine: EngineClient) -> Identify:
         if not key["is_ours"] and not own.of_digest(bytes.fromhex(grant["key_digest"])):
             return None
         could_write = key["right"] == "read" and key["key_right"] != "read"
-        caller = TokenCaller(key["name"], key["right"], None, key["is_ours"], grant["resource"], could_write)
+        caller = TokenCaller(
+            key["name"],
+            key["right"],
+            is_named=key["is_ours"],
+            resource=grant["resource"],
+            could_write=could_write,
+        )
         if key["per_minute"] is None:
             if len(known) >= MOST_KNOWN:
                 known.clear()

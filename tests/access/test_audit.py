@@ -103,7 +103,7 @@ def test_the_log_is_bounded_by_lines(tmp_path):
 
 ONLY_WORKERS = {
     "claim", "claim_short", "heartbeat", "set_progress", "set_started", "take_up", "release_stalled", "release",
-    "fail", "expire", "beginning_with", "link_older",
+    "fail", "expire", "beginning_with", "link_older", "try_vectors_again",
 }  # fmt: skip
 
 

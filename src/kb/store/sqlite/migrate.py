@@ -87,7 +87,7 @@ def back_up(connection: apsw.Connection, path: Path, version: int) -> None:
     copy = path.with_name(f"{path.name}.v{version or 2}-backup")
     if version < FIRST and copy.exists():
         return
-    logger.info("the database has version %s; copying it to %s before it is migrated", version or 2, copy)
+    logger.info("migrating from version %s; kb first copies the database to %s", version or 2, copy)
     part = copy.with_name(f"{copy.name}.part")
     try:
         part.unlink(missing_ok=True)
