@@ -506,7 +506,8 @@ def test_keys_with_rights_outlive_a_restart_and_need_a_key_of_the_settings(start
         admin = Api(server.url, "of-the-settings-1234")
         kept = Api(server.url, admin.ok("POST", "keys", json={"name": "kept"})["key"])
     with start_server(tmp_path, port=server.port, KB_API_KEY="of-the-settings-1234", KB_MCP_API_KEY="x" * 20):
-        assert kept.ok("GET", "key") == {"name": "kept", "right": "read", "tags": [], "path": None}
+        expected = {"name": "kept", "right": "read", "tags": [], "path": None, "reads_all": False}
+        assert kept.ok("GET", "key") == expected
     with start_server(tmp_path, port=server.port):
         refused = Api(server.url, None)("POST", "keys", json={"name": "useless"})
         assert refused.status_code == 409

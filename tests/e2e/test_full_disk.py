@@ -11,7 +11,7 @@ from functools import partial
 import httpx2
 import pytest
 
-from kb.api.errors import DiskFull, NotFound, StoreError
+from kb.api.errors import DiskFull, NotFound, NotInBin, StoreError
 from kb.backup.make import back_up
 from kb.client.client import EngineClient
 from kb.repair.doctor import check_data
@@ -138,7 +138,7 @@ async def revert(api, number):
 
 async def restore(api, number):
     """Take the first of those that were deleted out of the bin, and delete it again."""
-    with suppress(NotFound):
+    with suppress(NotFound, NotInBin):
         await api.restore(2)
     await api.delete_document(2)
 

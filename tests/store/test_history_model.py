@@ -6,12 +6,13 @@ import random
 import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from kb import clock
 from kb.api.errors import Occupied
 from kb.documents.delete import delete, purge
 from kb.documents.lookup import existing_version
@@ -248,7 +249,7 @@ class Machine:
     def remember(self):
         time.sleep(0.002)
         states = {id_: known.state for id_, known in self.model.items() if known.state}
-        self.moments.append(Moment(datetime.now(UTC), self.step, states))
+        self.moments.append(Moment(clock.own.now(), self.step, states))
         time.sleep(0.002)
         assert self.listed() == states
         id_ = self.random.choice([*self.model, None])
