@@ -341,7 +341,8 @@ def test_a_key_that_is_made_at_one_engine_is_good_at_the_other_and_refused_there
         made = admin.ok("POST", "keys", json={"name": "reader", "right": "read", "tags": ["x"], "path": "/notes/"})
         reader = Api(b.url, made["key"])
         eventually("it is good there", lambda: reader("GET", "documents").status_code == 200)
-        assert reader.ok("GET", "key") == {"name": "reader", "right": "read", "tags": ["x"], "path": "/notes/"}
+        expected = {"name": "reader", "right": "read", "tags": ["x"], "path": "/notes/", "reads_all": False}
+        assert reader.ok("GET", "key") == expected
         assert other("POST", "keys", json={"name": "reader"}).status_code == 409
         turned = other.ok("POST", "keys/reader/rotate", json={"grace_minutes": 0})
         eventually("the former one is refused", lambda: Api(a.url, made["key"])("GET", "documents").status_code == 401)

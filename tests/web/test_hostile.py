@@ -140,7 +140,7 @@ def test_nothing_of_a_document_is_executed_and_every_page_holds_together(browser
         assert browser.execute_script("return window.hurt") is None, place
         assert (
             browser.execute_script(
-                'return document.querySelectorAll(\'iframe, object, embed, base, main script, main style, main img:not([src*=".png"], [src$="/picture"])\').length'
+                'return document.querySelectorAll(\'iframe, object, embed, base, main script, main style, main img:not([src*=".png"], [src*="/thumbnail?"], [src$="/picture"])\').length'
             )
             == 0
         ), place
