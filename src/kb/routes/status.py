@@ -73,6 +73,7 @@ def status(services: ServicesDep, request: Request, top_tags: TopTags = 0) -> St
     with services.store.read() as tx:
         counts, history = tx.counts(), tx.history.counts()
         attention = [] if is_limited else services.attention(tx, counts)
+    with services.store.view() as tx:
         used = tx.documents.tags() if top_tags else []
     most_used = sorted(used, key=lambda pair: -pair[1])[:top_tags]
     return Status(
