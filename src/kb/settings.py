@@ -200,7 +200,8 @@ class Settings(EngineAccess):
             searched for longest.
         audit_days: the number of days that the audit log keeps its records of changes.
         trusted_header: the header in which your proxy names the key of the person whom it has signed in, such as
-            Remote-User. The web interface then asks for no key. `FORWARDED_ALLOW_IPS` must name the proxy.
+            Remote-User. The web interface then asks for no key. `FORWARDED_ALLOW_IPS` must name the proxy, and
+            `KB_ALLOWED_HOSTS` the host names.
         backup_dir: a folder for backups. If it is set, the engine makes backups automatically.
         backup_hours: the number of hours between two backups.
         backup_keep: the number of backups that kb keeps.

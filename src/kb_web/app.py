@@ -117,13 +117,17 @@ def pages_app(
 
 
 def guard(settings: Settings) -> Middleware:
-    """Return middleware that rejects requests from other sites, and without a key also unknown host names."""
+    """Return middleware that rejects requests from other sites, and unknown host names unless visitors send a key.
+
+    A foreign page can give this machine a name of its own, and would then come from the address of the proxy.
+    """
     names = listed(settings.allowed_hosts)
+    strict = Middleware(HostMiddleware, names=names)
     return Middleware(
         FirstKeyMiddleware,
         is_made=lambda: settings.has_key,
-        keyed=Middleware(OriginMiddleware, names=names),
-        unkeyed=Middleware(HostMiddleware, names=names),
+        keyed=strict if settings.trusted_header else Middleware(OriginMiddleware, names=names),
+        unkeyed=strict,
     )
 
 

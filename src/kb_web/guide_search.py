@@ -105,7 +105,7 @@ class GuideSearch:
         digest = sha256("\0".join([model.spec.digest, *texts]).encode()).hexdigest()[:16]
         file = self._folder / f"guide-{digest}.npy"
         vectors = None
-        with suppress(OSError, ValueError):  # it is not there yet, or damaged
+        with suppress(OSError, ValueError, EOFError):  # it is not there yet, or damaged
             vectors = np.load(file)
         if vectors is None or len(vectors) != len(keys):
             vectors = np.concatenate([model.embed_passages(batch, alone=False) for batch in _batches(texts)])

@@ -12,11 +12,12 @@ from tests.conftest import KB_SERVE, KEY, MCP_KEY, free_port, launch
 
 PROXY, HEADER = "127.0.0.2", "Remote-User"
 SETTINGS = {"KB_API_KEY": KEY, "KB_MCP_API_KEY": MCP_KEY, "KB_APPS": "api,web", "KB_TRUSTED_HEADER": HEADER}
+HOST = {"KB_ALLOWED_HOSTS": "kb.example.org"}
 
 
 @pytest.fixture(scope="module")
 def proxied(start_server, tmp_path_factory):
-    with start_server(tmp_path_factory.mktemp("proxied"), FORWARDED_ALLOW_IPS=PROXY, **SETTINGS) as server:
+    with start_server(tmp_path_factory.mktemp("proxied"), FORWARDED_ALLOW_IPS=PROXY, **SETTINGS, **HOST) as server:
         yield server
 
 
@@ -124,6 +125,14 @@ def test_a_key_that_is_revoked_opens_nothing_from_then_on(page, admin):
     assert page("/", (HEADER, "brief")).status_code == 200
     admin.ok("DELETE", "keys/brief")
     assert page("/", (HEADER, "brief")).status_code == 403
+
+
+def test_a_foreign_page_that_gives_the_address_a_name_of_its_own_opens_nothing(page, proxied):
+    port = proxied.url.rpartition(":")[2]
+    for path in ("/", "/keys", "/help/"):
+        answer = page(path, (HEADER, "root"), ("host", f"evil.example:{port}"), ("sec-fetch-site", "same-origin"))
+        assert answer.status_code == 421
+    assert page("/keys", (HEADER, "root"), ("host", "kb.example.org")).status_code == 200
 
 
 def test_a_name_that_is_underlined_is_another_header(page):

@@ -49,7 +49,8 @@ def test_it_reads_what_a_key_without_a_limit_reads(wide, reader, others, word):
     assert others in wide.found(word) & wide.ids("documents?limit=500&tag=home") & wide.ids("documents?limit=500")
     for path in ("tags", "paths?prefix=/", "documents?total=true", "documents/duplicates", "bin"):
         assert wide("GET", path).content == reader("GET", path).content, path
-    assert wide.ok("GET", "status")["documents"] == reader.ok("GET", "status")["documents"]
+    for part in ("documents", "top_tags"):
+        assert wide.ok("GET", "status?top_tags=100")[part] == reader.ok("GET", "status?top_tags=100")[part]
     assert wide.ok("GET", f"documents/{others}/similar") == reader.ok("GET", f"documents/{others}/similar")
 
 
@@ -137,3 +138,9 @@ def test_only_a_key_that_writes_within_a_limit_can_read_more_than_it_writes(tmp_
 def test_a_rotated_key_keeps_what_it_reads(admin, make_key):
     make_key("turned", right="write", tags=["work"], reads_all=True)
     assert admin.ok("POST", "keys/turned/rotate", json={})["reads_all"]
+
+
+def test_it_sees_only_its_own_jobs(wide, admin, word):
+    theirs = admin.ok("POST", "jobs?wait=60", json={"text": f"{word} of a job {next(NUMBER)}"})["job_id"]
+    assert wide("GET", f"jobs/{theirs}").status_code == 404
+    assert theirs not in {job["id"] for job in wide.ok("GET", "jobs")["jobs"]}

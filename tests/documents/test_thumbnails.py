@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from io import BytesIO
 from types import SimpleNamespace
@@ -15,6 +17,7 @@ from kb.documents.originals import Originals
 from kb.documents.page_pictures import PagePictures
 from kb.documents.thumbnails import MOST, Thumbnails
 from kb.parser.sandbox import Limits
+from tests.store.test_store import content
 from tests.support.blobs import kept_at
 from tests.support.pdf import pdf
 
@@ -93,6 +96,47 @@ def test_what_cannot_be_drawn_is_tried_once(pages, originals, monkeypatch, data)
         with pytest.raises(NotFound, match="no thumbnail"):
             pages.thumbnail(document)
         monkeypatch.setattr(pages, "_thumbnail", None)
+
+
+@pytest.mark.parametrize("data", [picture("PNG", (30, 30)), b"no picture at all"])
+def test_of_a_file_that_is_deleted_while_it_is_drawn_nothing_stays(pages, originals, monkeypatch, data):
+    document, draw = kept(originals, data), pages._sandbox.thumbnail
+
+    def delete_and_draw(path):
+        try:
+            return draw(path)
+        finally:
+            kept_at(originals, document.content_hash).unlink()
+            originals.thumbnails.forget([document.content_hash])
+
+    monkeypatch.setattr(pages._sandbox, "thumbnail", delete_and_draw)
+    with suppress(NotFound):
+        pages.thumbnail(document)
+    assert originals.thumbnails.get(document.content_hash) is None
+
+
+def test_after_a_crash_in_between_both_the_file_and_its_thumbnail_go(make_store, folder, monkeypatch):
+    originals = Originals(FolderBlobs(folder), Thumbnails(folder / "thumbnails"), keep=True)
+    data = picture("PNG", (31, 31))
+    digest = kept(originals, data).content_hash
+    originals.thumbnails.put(digest, b"small")
+    with make_store(dimensions=8) as store:
+        with store.write() as tx:
+            file = replace(content("a picture", doc_type="image"), content_hash=digest)
+            document_id = tx.documents.add(file, None, ())
+        with store.write() as tx:
+            tx.documents.delete(document_id)
+        with monkeypatch.context() as patch:
+            patch.setattr(originals.thumbnails, "forget", crash)
+            with pytest.raises(KeyboardInterrupt):
+                originals.sweep(store)
+        originals.sweep(store)
+    assert not originals.has(digest)
+    assert originals.thumbnails.get(digest) is None
+
+
+def crash(_):
+    raise KeyboardInterrupt
 
 
 def test_only_pictures_and_pdfs_whose_file_is_kept_have_one(pages, originals):

@@ -10,6 +10,7 @@ from contextlib import closing
 import apsw
 import pytest
 
+from kb import clock
 from kb.api.errors import StoreError
 from kb.store.migrations import FIRST
 from kb.store.sqlite.connection import connect
@@ -95,6 +96,26 @@ def test_a_start_deletes_copies_that_are_a_month_old_but_for_one_of_version_2(pa
         os.utime(file, (old, old))
     upgrade(path)
     assert names(path) == {"kb.db", "kb.db.v2-backup"}
+
+
+def test_an_incomplete_copy_goes_too_and_what_cannot_be_deleted_keeps_no_start_away(path, copy):
+    upgrade(path)
+    copy.replace(part := copy.with_name(f"{copy.name}.part"))
+    os.utime(part, (0, 0))
+    copy.symlink_to("gone")
+    (folder := path.with_name("kb.db.v39-backup")).mkdir()
+    os.utime(folder, (0, 0))
+    upgrade(path)
+    assert names(path) == {"kb.db", copy.name, folder.name}
+
+
+def test_a_clock_that_jumped_deletes_no_copy(path, copy, monkeypatch):
+    upgrade(path)
+    begin, jumped = clock.own.expiry(), time.time() + 365 * 86_400
+    monkeypatch.setattr(time, "time", lambda: jumped)
+    monkeypatch.setattr(clock.own, "expiry", lambda: begin)
+    upgrade(path)
+    assert copy.exists()
 
 
 def test_an_older_kb_refuses_a_newer_database_and_writes_nothing(path):

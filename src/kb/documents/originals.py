@@ -121,7 +121,7 @@ class Originals:
             with store.write() as tx:
                 unneeded = [*tx.documents.take_unneeded_files()]
                 remove_while(tx, kept_names(unneeded), self.blobs)
-            self.thumbnails.forget(unneeded)
+                self.thumbnails.forget(unneeded)  # before the end: after a crash, the next call does both again
         except FilesUnavailable as error:
             logger.warning("files that no document needs could not be removed, kb tries again later: %s", error.detail)
 

@@ -111,6 +111,8 @@ class PagePictures:
                 raise
             content = b""
         self._originals.thumbnails.put(document.content_hash, content)
+        if not self._originals.has(document.content_hash):  # it was deleted meanwhile
+            self._originals.thumbnails.forget([document.content_hash])
         return content
 
     def count(self, document: Document) -> int:

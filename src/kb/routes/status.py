@@ -73,8 +73,7 @@ def status(services: ServicesDep, request: Request, top_tags: TopTags = 0) -> St
     with services.store.read() as tx:
         counts, history = tx.counts(), tx.history.counts()
         attention = [] if is_limited else services.attention(tx, counts)
-        used = tx.documents.tags() if top_tags else []
-    most_used = sorted(used, key=lambda pair: -pair[1])[:top_tags]
+    most_used = sorted(used_tags(services.store), key=lambda pair: -pair[1])[:top_tags] if top_tags else []
     return Status(
         version=__version__,
         schema_version=services.store.schema_version,
@@ -98,6 +97,12 @@ def status(services: ServicesDep, request: Request, top_tags: TopTags = 0) -> St
         notes_folder=None if is_limited else folders.status(),
         attention=attention,
     )
+
+
+def used_tags(store: Store) -> list[tuple[str, int]]:
+    """Return all tags that the caller sees, with their numbers of documents."""
+    with store.view() as tx:
+        return tx.documents.tags()
 
 
 def clock_status() -> ClockStatus | None:

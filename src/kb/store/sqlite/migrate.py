@@ -1,13 +1,14 @@
 """Create, check or migrate the database when the program starts (requirements S-8, D-2)."""
 
 import logging
-import time
 from contextlib import closing, suppress
+from glob import escape
 from pathlib import Path
 from typing import Final
 
 import apsw
 
+from kb import clock
 from kb.api.errors import StoreError
 from kb.filesystem import sync
 from kb.store.migrations import FIRST, development_build
@@ -106,8 +107,10 @@ def back_up(connection: apsw.Connection, path: Path, version: int) -> None:
 
 
 def drop_old_copies(path: Path) -> None:
-    """Delete the copies of databases of kb 3 that are older than `COPY_DAYS`."""
-    for copy in path.parent.glob(f"{path.name}.v[3-9][0-9]-backup"):
-        if copy.stat().st_mtime < time.time() - COPY_DAYS * 86_400:
-            logger.info("deleting %s, which is from before an upgrade", copy)
-            copy.unlink(missing_ok=True)
+    """Delete the copies of databases of kb 3 that are older than `COPY_DAYS`, also incomplete ones."""
+    expired = clock.own.expiry().timestamp() - COPY_DAYS * 86_400
+    for copy in path.parent.glob(f"{escape(path.name)}.v[3-9][0-9]-backup*"):
+        with suppress(OSError):  # the database can be used nevertheless
+            if copy.stat().st_mtime < expired:
+                logger.info("deleting %s, which is from before an upgrade", copy)
+                copy.unlink()
