@@ -97,9 +97,11 @@ class Properties(NamedTuple):
 
     def read(self, names: Mapping[str, str]) -> FrontMatter:
         """Return what some fields mean, by the names under which they count."""
-        fence, end = ("+++" if self.form == "toml" else "---"), "\n" if self.form == "json" else ""
+        fence = "+++" if self.form == "toml" else "---"
         lines = (re.sub(re.escape(name), to, self.written(name), count=1, flags=re.I) for name, to in names.items())
-        return front_matter("".join([f"{fence}\n", *(line + end for line in lines if line), f"{fence}\n"]))
+        written = filter(None, lines)  # YAML reads JSON without spaces only in braces
+        fields = f"{{{', '.join(written)}}}\n" if self.form == "json" else "".join(written)
+        return front_matter(f"{fence}\n{fields}{fence}\n")
 
     def without(self, name: str) -> str:
         """Return the text without the first field of a name."""
