@@ -109,7 +109,9 @@ def test_a_title_of_the_text_changes_and_no_other_byte(text, after):
 
 
 @pytest.mark.parametrize("title", ["It's", 'The "kiln"', "yes", "- 7: #1", "a \\ b", "窯🔥", "'", "{x}"])
-@pytest.mark.parametrize("text", ["---\ntitle: {}\n---\n", "---\ntitle: '{}'\n---\n", '+++\ntitle = "{}"\n+++\n', "+++\ntitle = '{}'\n+++\n"])
+@pytest.mark.parametrize(
+    "text", ["---\ntitle: {}\n---\n", "---\ntitle: '{}'\n---\n", '+++\ntitle = "{}"\n+++\n', "+++\ntitle = '{}'\n+++\n"]
+)
 def test_any_title_can_be_written_to_a_title_of_the_text_and_read(text, title):
     assert front_matter(with_title(text.format("Kiln"), title)).title == title
 
