@@ -9,10 +9,12 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE
+from uuid import uuid4
 
 import httpx2
 import pytest
 
+from kb.folders.disk_view import place_of
 from tests.cli.conftest import Shell
 from tests.conftest import KEY, free_port
 from tests.support.eventually import eventually
@@ -140,6 +142,16 @@ def test_a_sync_in_both_directions_ends_when_both_sides_are_the_same(kb, engine,
     assert "Written by hand." in kb("get", note["id"]).stdout
     refused = kb("sync", folder, "--both", "--dry-run")
     assert (refused.returncode, "--both cannot be used" in refused.stderr) == (2, True)
+
+
+def test_a_folder_of_another_machine_at_the_same_path_is_not_taken_for_this_one(kb, engine, folder, tag):
+    there, watch = {"prefix": f"{tag}-there/", "machine": "other"}, f"folders/watches/{uuid4().hex}"
+    with httpx2.Client(base_url=f"{engine.url}/api/v1/", headers={"Authorization": f"Bearer {KEY}"}) as client:
+        client.put("folders", json=there | {"host": "elsewhere", "path": str(folder)}).raise_for_status()
+        client.put(watch, json=there | {"both": True, "place": place_of(folder)}).raise_for_status()
+        synced = kb("sync", folder, "--as", tag, "--both")
+        client.delete(watch).raise_for_status()
+    assert (synced.returncode != 0, "Name a folder apart from it" in synced.stderr) == (True, True), synced
 
 
 def types(documents):

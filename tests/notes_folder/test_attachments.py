@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import sys
 from dataclasses import replace
 
 import pytest
@@ -71,6 +72,19 @@ def test_a_picture_chosen_in_the_editor_is_written_where_the_text_says(kept):
     delete(kept.store, kept.originals, picture.id, USER)
     kept.settle()
     assert not file.parent.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell who has a file open")
+def test_the_file_of_a_deleted_picture_goes_after_a_program_has_closed_it(kept):
+    picture = attach(kept, "attachments/x.png", PICTURE)
+    kept.settle()
+    with (kept.root / "attachments" / "x.png").open("rb+"):
+        delete(kept.store, kept.originals, picture.id, USER)
+        [problem] = kept.settle().problems
+        assert (problem.path, "has it open" in problem.reason) == ("attachments/x.png", True)
+    kept.settle()
+    assert not (kept.root / "attachments").exists()
+    assert document_at(kept, "attachments/x.png") is None
 
 
 def test_a_picture_that_a_note_in_the_folder_shows_is_a_document_and_the_note_links_to_it(kept):

@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -106,6 +107,9 @@ def test_changes_of_the_same_line_keep_both_texts_and_the_status_says_so(kept):
         ("one\ntwo\n", "one\nTWO\n", "one\ntwo\nperson\n", "one\nTWO\nperson\n"),
         ("one\ntwo", "one\nTWO", "one\ntwo\nperson", "one\nTWO\nperson"),
         ("one\ntwo\n", "one\ntwo\nagent\n", "one\nTWO", "one\nTWO\nagent\n"),
+        ("one\ntwo\n", "one\nTWO\nmore\n", "one\ntwo\nmore\n", "one\nTWO\nmore\n"),
+        ("one\ntwo", "one\nTWO\nmore", "one\ntwo\nmore", "one\nTWO\nmore\n"),
+        ("one\x0ctwo\nthree\n", "one\x0cTWO\nthree\n", "one\x0ctwo\nthree\nmore\n", "one\x0cTWO\nthree\nmore\n"),
         ("one\ntwo\n", "one\n", "one\ntwo\nperson\n", None),
         ("one\ntwo\n", "one\nTWO\nagent\n", "one\nZWEI\nperson\n", None),
         ("one\n", "agent\n", "person\n", None),
@@ -369,6 +373,41 @@ def test_a_file_that_a_program_is_writing_is_written_after_it_was_closed(kept):
     assert kept.settle().problems == []
     assert kept.text(note) == "beginfirst line\nsecond line\n"
     assert kept.files() == {"x.md": b"---\ntags: [t]\n---\nbeginfirst line\nsecond line\n"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell who has a file open")
+def test_words_that_a_program_still_writes_to_the_file_of_a_deleted_note_are_kept(kept):
+    note, other = kept.add("begin\n", source_path="x.md"), kept.add("other", source_path="y.md")
+    kept.settle()
+    with (kept.root / "x.md").open("a") as file, (kept.root / "y.md").open("a"):
+        kept.delete(note)
+        kept.delete(other)
+        assert [problem.path for problem in kept.settle().problems] == ["x.md", "y.md"]
+        assert len(list(kept.root.glob(".kb-part-*"))) == 0
+        file.write("more\n")
+    kept.settle()
+    assert kept.files() == {"x.md": b"begin\nmore\n"}
+    assert (kept.text(note), kept.binned()) == ("begin\nmore\n", {other})
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_another_file_that_takes_the_path_of_a_new_note_costs_no_text(kept, monkeypatch, is_killed):
+    def create(place, *arguments):
+        kept.write("x.md", "a letter of somebody else")
+        if is_killed:
+            raise KeyboardInterrupt
+        return real(place, *arguments)
+
+    real = disk.create
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "create", create)
+        note = kept.add("what an agent wrote", source_path="x.md")
+        with suppress(KeyboardInterrupt):
+            kept.folder.step()
+    kept.start()
+    status = kept.settle()
+    assert (kept.text(note), len(status.conflicts)) == ("what an agent wrote", 1)
+    assert sorted(kept.files().values()) == [b"a letter of somebody else", b"what an agent wrote"]
 
 
 def test_a_full_disk_loses_nothing_and_the_file_is_written_later(kept, monkeypatch):

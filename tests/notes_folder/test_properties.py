@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kb.notes_folder.file_text import FileContent, parsed, rendered
+from kb.markdown.front_matter import front_matter
+from kb.notes_folder.file_text import FileContent, parsed, rendered, with_title
 from kb.notes_folder.properties import has_other_form, properties_of
 from kb.store.rows import Document
 
@@ -82,6 +83,37 @@ def test_a_list_of_tags_keeps_its_form_when_kb_changes_it():
     assert file.text == "---\n# mine\nstatus: open\n---\nBricks."
     after, _ = rendered(note(file.text, tags=("a", "b c")), file.text, file=file, written=written)
     assert after == '---\n# mine\ntags:\n  - a\n  - "b c"\nstatus: open\n---\nBricks.'
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("---\ntitle: Kiln  # mine\nstatus: open\n---\nB\n", '---\ntitle: "New: one"  # mine\nstatus: open\n---\nB\n'),
+        ("---\r\n# c\r\nTitle : 'It''s'\r\n---\r\nB", "---\r\n# c\r\nTitle : 'New: one'\r\n---\r\nB"),
+        ('---\na: 1\n"title": "Kiln" # it\'s\n---\n', '---\na: 1\n"title": "New: one" # it\'s\n---\n'),
+        ("---\ntitle:\na: 1\n---\n", '---\ntitle: "New: one"\na: 1\n---\n'),
+        ("---\ntitle:  # none yet\n---\n", '---\ntitle:  "New: one" # none yet\n---\n'),
+        ("---\ntitle: >-\n  The\n  # kiln\n\na: 1\n---\n", '---\ntitle: "New: one"\n\na: 1\n---\n'),
+        ("---\ntitle:\n  The kiln\n# c\n---\n", '---\ntitle: "New: one"\n# c\n---\n'),
+        ("+++\na = 1\ntitle='Kiln' # c\n[menu]\ntitle = 'm'\n+++\nB", "+++\na = 1\ntitle='New: one' # c\n[menu]\ntitle = 'm'\n+++\nB"),
+        ('+++\ntitle = """Kiln"""\n+++\nB', '+++\ntitle = "New: one"\n+++\nB'),
+        ('{\n  "a": {"title": 1},\n  "title" : "Ki\\"ln",\n  "b": 2\n}\nB\n', '{\n  "a": {"title": 1},\n  "title" : "New: one",\n  "b": 2\n}\nB\n'),
+        ('{"title":null}\nB', '{"title":"New: one"}\nB'),
+        ("---\ntitle: a\ntitle: b\n---\n", None),
+        ("---\ntitle: &x Kiln\naliases: *x\n---\n", None),
+        ("# title: Kiln\n", None),
+    ],
+)  # fmt: skip
+def test_a_title_of_the_text_changes_and_no_other_byte(text, after):
+    assert with_title(text, "New: one") == (after or text)
+
+
+@pytest.mark.parametrize("title", ["It's", 'The "kiln"', "yes", "- 7: #1", "a \\ b", "窯🔥", "'", "{x}"])
+@pytest.mark.parametrize(
+    "text", ["---\ntitle: {}\n---\n", "---\ntitle: '{}'\n---\n", '+++\ntitle = "{}"\n+++\n', "+++\ntitle = '{}'\n+++\n"]
+)
+def test_any_title_can_be_written_to_a_title_of_the_text_and_read(text, title):
+    assert front_matter(with_title(text.format("Kiln"), title)).title == title
 
 
 def test_a_file_of_an_earlier_version_keeps_its_fields_and_gets_no_new_ones():

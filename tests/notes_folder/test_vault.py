@@ -111,6 +111,66 @@ def test_a_title_follows_the_name_of_the_file_and_only_another_title_is_written(
     assert list(vault.files()) == ["fruit/Plums.md"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\r\nstatus: open\r\nTitle:  'The kiln'  # mine\r\n---\r\nBricks.\r\n",
+        '+++\n# c\ntitle = "The kiln" # mine\n+++\nBricks.\n',
+        '{\n  "draft": true,\n  "title": "The kiln"\n}\nBricks.\n',
+    ],
+    ids=["yaml", "toml", "json"],
+)
+def test_a_title_that_changes_on_one_side_changes_on_the_other_and_nothing_else_does(vault, text):
+    vault.write("Kiln.md", text)
+    vault.settle()
+    note = vault.at("Kiln.md").id
+
+    def is_called(title):
+        vault.settle()
+        assert vault.files() == {"Kiln.md": text.replace("The kiln", title).encode()}
+        assert (vault.text(note), vault.note(note).title) == (text.replace("The kiln", title), title)
+
+    vault.edit(note, title="My oven")
+    is_called("My oven")
+    vault.write("Kiln.md", text.replace("The kiln", "By hand"))
+    is_called("By hand")
+    vault.edit(note, title="By an agent")
+    is_called("By an agent")
+    vault.edit(note, text.replace("The kiln", "In the text"))
+    is_called("In the text")
+    vault.edit(note, tags_add=["t"])
+    vault.edit(note, tags_remove=["t"])
+    is_called("In the text")
+    vault.move(note, "vault/deep/Oven.md")
+    vault.settle()
+    assert vault.files() == {"deep/Oven.md": text.replace("The kiln", "In the text").encode()}
+
+
+def test_a_file_whose_title_nobody_changed_in_kb_keeps_it(vault):
+    files = {
+        "a.md": "---\ntitle:\n---\nText a.\n",
+        "b.md": "---\ntitle: [x, y]\n---\nText b.\n",
+        "c.md": '{"title": "C"}\nText c.\n',
+        "d.md": "---\ntitle: D\n---\nText d.\n",
+    }
+    for path, text in files.items():
+        vault.write(path, text)
+    vault.settle()
+    for path, text in files.items():
+        vault.edit(vault.at(path).id, f"{text}More.\n")
+        vault.edit(vault.at(path).id, tags_add=["t"])
+        vault.edit(vault.at(path).id, tags_remove=["t"])
+    vault.settle()
+    assert vault.files() == {path: f"{text}More.\n".encode() for path, text in files.items()}
+
+
+def test_the_titles_of_a_new_note_become_the_one_that_an_agent_gave(vault):
+    note = vault.add("---\ntitle: In the text\n---\nBricks.", "vault/x.md", "Given")
+    vault.settle()
+    assert vault.files() == {"x.md": b"---\ntitle: Given\n---\nBricks."}
+    assert vault.note(note).title == "Given"
+
+
 def test_tags_in_a_text_count_whoever_writes_them_and_no_file_says_them_twice(vault):
     vault.write("a.md", "Beans #green\n")
     vault.settle()

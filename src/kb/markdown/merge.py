@@ -59,6 +59,8 @@ def merged(base: str, mine: str, theirs: str, checkpoint: Callable[[], None] = l
         change.start == len(lines) for change in changes[-2:]
     ):
         changes[-2:] = [_joined(second[-1], first[-1])]
+    if len(changes) > 1 and changes[-1].start == len(lines) and _repeats(*changes[-2:]):
+        changes.pop()
     if any(
         later.start <= earlier.end and not (earlier.lines and earlier.start < later.start == len(lines))
         for earlier, later in pairwise(changes)
@@ -66,8 +68,9 @@ def merged(base: str, mine: str, theirs: str, checkpoint: Callable[[], None] = l
         return None
     result, at = list[str](), 0
     for change in changes:
-        result += [*lines[at : change.start]]
-        result[-1:] = map(_ended, result[-1:])
+        result += lines[at : change.start]
+        if change.start == len(lines):
+            result[-1:] = map(_ended, result[-1:])
         result += change.lines
         at = change.end
     return "".join([*result, *lines[at:]])
@@ -81,6 +84,12 @@ def _joined(one: Change, other: Change) -> Change:
     if others.startswith(added):
         return other
     return one._replace(lines=(_ended(added), others))
+
+
+def _repeats(earlier: Change, later: Change) -> bool:
+    """Return whether one side added the same lines below a last line that it changed."""
+    added = [*map(_ended, later.lines)]
+    return earlier.end == later.start and [*map(_ended, earlier.lines)][-len(added) :] == added
 
 
 def _ended(text: str) -> str:

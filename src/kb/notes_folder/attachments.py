@@ -278,6 +278,9 @@ class Attachments:
         try:
             if disk.state_at(place) == row.state:
                 disk.remove(place, digest)
+        except disk.InUse as error:
+            self.problems[row.path] = error.strerror or ""
+            return
         except (disk.Changed, OSError) as error:
             logger.info("the file of document %s stays in its folder: %r", row.document_id, error)
         with self.parts.store.write() as tx:

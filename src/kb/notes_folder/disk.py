@@ -47,6 +47,13 @@ class Changed(Exception):
     """Somebody else changed the file."""
 
 
+class InUse(OSError):
+    """A program has the file open to write."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.ETXTBSY, IS_OPEN)
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """The place of a file: the notes folder, and the path in it as the disk spells it."""
@@ -347,10 +354,9 @@ def replace(place: Place, content: bytes, expected: str, document_id: int | None
         if not status.st_mode & 0o222 or not folder.is_writable(place.name):
             raise PermissionError(13, "It is read-only.")
         part, written = _write_part(folder, content, document_id, stat.S_IMODE(status.st_mode))
-        if folder.is_open_to_write(place.name) and not folder.is_open_to_write(part):
-            folder.remove(part)
-            raise OSError(errno.ETXTBSY, IS_OPEN)
         try:
+            if folder.is_open_to_write(place.name) and not folder.is_open_to_write(part):
+                raise InUse
             folder.exchange(place.name, part)
         except FileNotFoundError:
             folder.remove(part)
@@ -375,6 +381,8 @@ def remove(place: Place, expected: str) -> None:
     part = _part_name()
     try:
         with place.folder() as folder:
+            if _is_in_use(folder, place.name):
+                raise InUse
             folder.rename(place.name, part)
             if _digest_at(folder, part) != expected:
                 try:
@@ -472,6 +480,17 @@ def _write_part(
     """Write content durably to a hidden file in a folder; return its name and its status."""
     part = _part_name(document_id)
     return part, folder.create(part, content, mode)
+
+
+def _is_in_use(folder: OpenFolder, name: str) -> bool:
+    """Return whether a program has a file open to write, on a file system that can tell."""
+    if not folder.is_open_to_write(name):
+        return False
+    part, _ = _write_part(folder, b"", None)
+    try:
+        return not folder.is_open_to_write(part)
+    finally:
+        folder.remove(part)
 
 
 def _state_at(folder: OpenFolder, name: str) -> str | None:

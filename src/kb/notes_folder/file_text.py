@@ -25,6 +25,8 @@ FIELDS: Final = frozenset({"kb", "title", "tags", "kb_tags", "created", "kb_crea
 NUMBER: Final = re.compile("[0-9]{1,18}")
 """The number of a note; the database has no longer ones."""
 
+NOTHING: Final = ("", "~", "null")
+
 BLOCK: Final = "---"
 """An entry of the fields of kb if it made the front matter itself."""
 
@@ -71,6 +73,28 @@ def fields_beside(text: str) -> Set[str]:
     """Return the fields that are kb's in a file with this text, if it is unknown which ones kb wrote."""
     own = properties_of(text)
     return FIELDS - own.names if own and own.names else FIELDS | {BLOCK}
+
+
+def own_title(text: str) -> str | None:
+    """Return the title in a field of a note's own text; empty if the field is, None if there is none of words."""
+    block = properties_of(text)
+    if not block or "title" not in block.names:
+        return None
+    title = block.read({"title": "title"}).title
+    return title or ("" if block.scalar("title").lower() in NOTHING else None)
+
+
+def with_title(text: str, title: str) -> str:
+    """Return a text whose own field has another title, and else the same bytes; the same text if that is not safe."""
+    block = properties_of(text)
+    if not block:
+        return text
+    title, after = " ".join(title.split()), block.saying("title", title)
+    now, fields = properties_of(after), front_matter(after)
+    same = front_matter(text)._replace(length=fields.length, title=fields.title)
+    is_safe = now is not None and [entry.name for entry in now.entries] == [entry.name for entry in block.entries]
+    is_said = own_title(after) == title and fields.title in (title, None)
+    return after if is_safe and is_said and same == fields else text
 
 
 def claim(written: str) -> Claim | None:

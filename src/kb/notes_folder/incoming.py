@@ -31,9 +31,9 @@ from kb.markdown.merge import merged
 from kb.notes_folder import disk
 from kb.notes_folder.claims import LIKE, Claims, Sighting, likeness, nearness
 from kb.notes_folder.disk import FoundFile
-from kb.notes_folder.file_text import Claim, FileContent, claim, fields_beside, parsed, rendered
+from kb.notes_folder.file_text import Claim, FileContent, claim, fields_beside, own_title, parsed, rendered
 from kb.notes_folder.lost_notes import LostNotes
-from kb.notes_folder.parts import FILE, FolderParts, note_of, text_of, version_of
+from kb.notes_folder.parts import FILE, UNWRITTEN, FolderParts, note_of, text_of, version_of
 from kb.notes_folder.paths import free_path, is_name_of, path_from
 from kb.store.protocol import Transaction
 from kb.store.rows import Author, Document, NoteFile
@@ -387,6 +387,8 @@ class Incoming:
             if note is None:
                 raise NotFound(f"Note {document_id} does not exist.")
             present = text_of(tx, document_id)
+        if row and row.version == UNWRITTEN and base and likeness(base.text, sighting.text) <= LIKE:
+            base = None  # somebody else's file has the path at which kb wanted to create one
         file = parsed(sighting.text, base.own if base else fields_beside(present))
         if is_binned and base is None:
             base = rendered(note, present, self.parts.title(sighting.path))[1]
@@ -401,7 +403,7 @@ class Incoming:
             name = composed(str(PurePosixPath(sighting.path).with_name(aside.name)))
             look.scan.conflicts += [] if name in look.scan.conflicts else [name]
             logger.warning("both note %s and its file changed: kb kept the file's text as a conflict file", note.id)
-        change = _change(note, present, present if text is None else text, base, file)
+        change = _change(note, present, present if text is None else text, base, file, self.parts.title(sighting.path))
         if change:
             update_note(
                 self.parts.audited,
@@ -530,16 +532,20 @@ def _has_moved(note: Document | None, path: str) -> bool:
     return note is not None and (note.source_path is None or path_from(note.source_path) != path)
 
 
-def _change(note: Document, present: str, text: str, base: FileContent | None, file: FileContent) -> NoteChange | None:
+def _change(
+    note: Document, present: str, text: str, base: FileContent | None, file: FileContent, name: str
+) -> NoteChange | None:
     """Return the change of a note that its file asks for; None if it asks for none.
 
-    A title or tags that kb wrote to the file, and that somebody removed there, are removed from the note.
+    A title or tags that kb wrote to the file, and that somebody removed there, are removed from the note. `name` is the
+    title that a note has from the name of its file.
     """
     before, after = set((base.tags if base else None) or ()), set(file.tags or ())
     shows_tags = base is not None and file.tags is not None
+    title = _new_title(note, base, file) if base else None
     change = NoteChange(
         NO_EDIT if text == present else Edit(text=text),
-        _new_title(note, base, file) if base else None,
+        _title_in_json(note, present, text, name) if title is None else title,
         sorted(after - before) if shows_tags else (),
         sorted(before - after) if shows_tags else (),
         (note.content_hash,),
@@ -553,6 +559,13 @@ def _new_title(note: Document, base: FileContent, file: FileContent) -> str | No
     if "title" in base.own and base.title and not file.title:
         return NO_TITLE
     return file.title if file.title not in (None, base.title, note.title) else None
+
+
+def _title_in_json(note: Document, present: str, text: str, name: str) -> str | None:
+    """Return the new title that the text of a note with a title of its own got in JSON, where kb reads none."""
+    title = None if front_matter(text).title else own_title(text)
+    is_new = title not in ("", None, own_title(present), note.title)
+    return title if is_new and note.title_given and note.title != name else None
 
 
 def _passes(error: Exception) -> bool:

@@ -8,18 +8,20 @@ import logging
 import stat
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from kb.api.errors import DiskFull, KbError
 from kb.api.fields import NOTE
-from kb.documents.note_edit import NoteChange
+from kb.documents.note_edit import NO_TITLE, Edit, NoteChange
 from kb.documents.write_updated_note import update_note
+from kb.markdown.front_matter import front_matter
 from kb.markdown.tags import changed_tags
 from kb.notes_folder import disk
-from kb.notes_folder.file_text import FileContent, rendered
-from kb.notes_folder.parts import FILE, FolderParts, text_of
+from kb.notes_folder.file_text import FileContent, own_title, rendered, with_title
+from kb.notes_folder.parts import FILE, UNWRITTEN, FolderParts, text_of
 from kb.notes_folder.paths import folded, free_path, is_conflict, path_of
 from kb.open_folder import Linked
 from kb.store.rows import Author, Document, NoteFile
@@ -34,10 +36,9 @@ QUIET_SECONDS: Final = 2.0
 
 MOST_OWN: Final = 1000
 
-UNWRITTEN: Final = 0
-"""The version in the record of a file that kb is about to create."""
-
 SAID: Final = "its text says these tags"
+
+TITLED: Final = "its text says its title"
 
 RETRY_SECONDS: Final = 30.0
 """The pause after a file could not be written."""
@@ -148,7 +149,7 @@ class Outgoing:
             OSError: it cannot be written.
         """
         file = each.file
-        if self.parts.prefix and self._takes_tags(each):
+        if self.parts.prefix and (self._takes_tags(each) or self._takes_title(each)):
             return None  # it has another version now
         if file is None:
             return self._create(each)
@@ -187,6 +188,33 @@ class Outgoing:
             return False
         return True
 
+    def _takes_title(self, each: Waiting) -> bool:
+        """Write the title that a note got in kb to the `title` that its text has; return whether that was new."""
+        change = self._change_of_title(each)
+        if change is None:
+            return False
+        try:
+            update_note(self.parts.audited, self.parts.vectors, each.note.id, change, author=Author(FILE, why=TITLED))
+        except KbError:  # another change came first
+            return False
+        return True
+
+    def _change_of_title(self, each: Waiting) -> NoteChange | None:
+        """Return the change after which a note and its own text say the same title; None if they do, or cannot.
+
+        The title that changed since the file was written counts: the one of the text, or the one in kb.
+        """
+        note, text, own = each.note, each.text, own_title(each.text)
+        paths = [each.file.path] if each.file else []
+        names = {self.parts.title(path) for path in (*paths, path_of(note))}
+        if own is None or not note.title_given or note.title in {own, *names} or (each.file and not each.base):
+            return None
+        if own and each.base and note.title == (own_title(each.base.text) or each.base.title):
+            return NoteChange(title=NO_TITLE if front_matter(text).title else own, if_match=(note.content_hash,))
+        after = with_title(text, note.title)
+        title = NO_TITLE if front_matter(after).title else None  # kb reads no title from JSON
+        return NoteChange(Edit(text=after), title, if_match=(note.content_hash,)) if after != text else None
+
     def _rendered(self, each: Waiting, path: str, content: bytes) -> tuple[bytes, FileContent]:
         """Return the bytes of a note's file, which have a byte order mark if they had one, and their content."""
         mark = BYTE_ORDER_MARK if content.startswith(BYTE_ORDER_MARK) else b""
@@ -205,7 +233,12 @@ class Outgoing:
         path = free_path(path_of(note), self._is_taken)
         text, base = rendered(each.note, each.text, self.parts.title(path), with_id=self.parts.with_ids)
         self._announce(each, path, text.encode(), base)
-        state = disk.create(self.parts.place(path), text.encode(), each.note.id)
+        try:
+            state = disk.create(self.parts.place(path), text.encode(), each.note.id)
+        except OSError:
+            with suppress(KbError), self.parts.store.write() as tx:
+                self.parts.files(tx).remove(each.note.id)
+            raise
         self._taken.add(folded(path))
         return Written(self._row(each, path, state, text.encode()), base)
 

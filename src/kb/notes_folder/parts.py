@@ -25,6 +25,9 @@ from kb.store.rows import Author, Document, NoteFile
 FILE: Final = "file"
 """The author of changes that come from the folder, in histories and the audit log."""
 
+UNWRITTEN: Final = 0
+"""The version in the record of a file that kb is about to create."""
+
 
 @dataclass(frozen=True, slots=True)
 class FolderParts:

@@ -35,6 +35,16 @@ WORDS_OF_YAML: Final = {"true", "false", "yes", "no", "on", "off", "null", "y", 
 UNWRITABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 ITEM: Final = re.compile(r"\n(?P<indent>[ \t]*)-[ \t]")
 
+BEFORE_VALUE: Final = {
+    "yaml": re.compile(r"[^:\n]*:[ \t]*"),
+    "toml": re.compile(r"[^=\n]*=[ \t]*"),
+    "json": re.compile(r'"[^"]*"\s*:\s*'),
+}
+QUOTED: Final = re.compile(r"""(?s)"(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'""")
+PLAIN_END: Final = re.compile(r"(?<=[ \t])#|\n|\Z")
+COMMENTS: Final = re.compile(r"(?:#[^\n]*+)?+(?:\s++(?:#[^\n]*+)?+)*+")
+OF_BLOCK: Final = ("|", ">")
+
 
 class Entry(NamedTuple):
     """A field, or a comment or blank line, whose name is empty: its place in the text."""
@@ -87,9 +97,11 @@ class Properties(NamedTuple):
 
     def read(self, names: Mapping[str, str]) -> FrontMatter:
         """Return what some fields mean, by the names under which they count."""
-        fence, end = ("+++" if self.form == "toml" else "---"), "\n" if self.form == "json" else ""
+        fence = "+++" if self.form == "toml" else "---"
         lines = (re.sub(re.escape(name), to, self.written(name), count=1, flags=re.I) for name, to in names.items())
-        return front_matter("".join([f"{fence}\n", *(line + end for line in lines if line), f"{fence}\n"]))
+        written = filter(None, lines)  # YAML reads JSON without spaces only in braces
+        fields = f"{{{', '.join(written)}}}\n" if self.form == "json" else "".join(written)
+        return front_matter(f"{fence}\n{fields}{fence}\n")
 
     def without(self, name: str) -> str:
         """Return the text without the first field of a name."""
@@ -115,6 +127,20 @@ class Properties(NamedTuple):
         before = SPACE.match(rest)
         space, comma = (before[0] if before else "", ",") if self.entries else ("", "")
         return f"{head}{space}{line_of(self.form, name, value)}{comma}{rest}"
+
+    def saying(self, name: str, value: str) -> str:
+        """Return the text with other words for a field that it has: its name, quotation marks and comments stay."""
+        entry = self.find(name)
+        if entry is None:
+            return self.text
+        written = self.text[entry.start : entry.end]
+        head = BEFORE_VALUE[self.form].match(written)
+        start = head.end() if head else 0
+        end = _value_end(written, start)
+        new = _quoted_as(self.form, written[start:end], value)
+        before = " " if written[:start].endswith(":") and self.form == "yaml" else ""
+        after = " " if written[end:].startswith("#") else ""
+        return f"{self.text[: entry.start + start]}{before}{new}{after}{self.text[entry.start + end :]}"
 
     @property
     def _line_end(self) -> str:
@@ -162,6 +188,27 @@ def line_of(form: Form, name: str, value: Value) -> str:
         return f"{name}: {_yaml_value(value)}"
     written = json.dumps(_clean(value), ensure_ascii=False)
     return f'"{name}": {written}' if form == "json" else f"{name} = {written}"
+
+
+def _value_end(written: str, start: int) -> int:
+    """Return where the value of a field ends, which begins at `start`: before comments, unless there are more lines."""
+    quoted, plain = QUOTED.match(written, start), PLAIN_END.search(written, start)
+    end = quoted.end() if quoted else plain.start() if plain else len(written)
+    end = start + len(written[start:end].rstrip())
+    if COMMENTS.fullmatch(written, end) and not written.startswith(OF_BLOCK, start):
+        return end
+    return start + len(written[start:].rstrip())
+
+
+def _quoted_as(form: Form, former: str, value: str) -> str:
+    """Return a value with the quotation marks of the former one, if they can enclose it."""
+    value = UNWRITABLE.sub(" ", value)
+    if former.startswith("'") and (form == "yaml" or "'" not in value):
+        doubled = value.replace("'", "''")
+        return f"'{doubled}'"
+    if form == "yaml" and not former.startswith('"'):
+        return _yaml(value, PLAIN)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _clean(value: Value) -> Value:

@@ -146,7 +146,8 @@ def add_both(folder: Folder, new_notes: str | None, *, json: bool) -> int:
 def sync_both(folder: Folder, *, yes: bool, json: bool) -> int:
     """Have the engine keep a folder in both directions, and wait until both sides are the same."""
     whole = str(resolved(folder.path))
-    kept = next((row for row in fetch_watched() if row["watch"]["both"] and row["path"] == whole), None)
+    known = watched_here(call(lambda client: client.folders()))
+    kept = next((row for row in known if row["watch"]["both"] and row["path"] == whole), None)
     if kept is None:
         prefix, _ = keep(folder, None)
         kept = next(row for row in fetch_watched() if row["prefix"] == prefix)
