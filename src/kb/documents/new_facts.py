@@ -16,6 +16,7 @@ MINUS: Final = "-\u2013\u2212"
 DIGITS: Final = re.compile(rf"(?:(?<![\w)])[{MINUS}](?=\.?\d))?(?:(?<![\w.])\.)?\d+(?:[.:]\d+)*")
 """A number, a time or a part of a date or a name. A hyphen after a space is a minus sign, and .5 is half of 1."""
 
+DAY: Final = 2
 YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
 NAME: Final = re.compile(r"\b(?=\w*\d[^\W\d_]+\d)\w+")
@@ -216,7 +217,12 @@ def _numbers(text: str) -> list[str]:
 
 
 def _number(digits: str) -> str:
-    """Return a number without leading zeros and with one separator, in ASCII digits."""
+    """Return a number with one separator, in ASCII digits, and days and months without zeros: 0417 may be a code."""
     sign = "-" if digits[0] in MINUS else ""
     plain = "".join(str(decimal(each)) if each.isdecimal() else "." for each in digits.lstrip(MINUS))
-    return sign + ".".join(part.lstrip("0") or "0" for part in plain.split("."))
+    first, *rest = plain.split(".")
+    parts = [first or "0", *rest] if len(rest) == 1 else [first, *rest]
+    short = parts[:1] if len(rest) == 1 else parts  # the zero in 0.05 is not that in 04.05.2026
+    return sign + ".".join(
+        [*(part.lstrip("0") or "0" if len(part) <= DAY else part for part in short), *parts[len(short) :]]
+    )

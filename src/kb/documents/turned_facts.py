@@ -78,7 +78,7 @@ OPPOSITES: Final = tuple(
         more|less fewer
         first|last
         least minimum min|most maximum max
-        all every each both|some most few several any
+        all every each both|most|some several any|few
         is are am has have do does|was were had did used been
         will shall|was were had did used been
         i|me
