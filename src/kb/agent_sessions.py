@@ -6,7 +6,6 @@ Parsing is lenient, because these programs do not document their formats, and ch
 import json
 import re
 from collections.abc import Iterable, Iterator
-from itertools import dropwhile
 from typing import Any, Final, NamedTuple
 
 SPEAKERS: Final = {
@@ -37,8 +36,11 @@ TEXTS: Final = ("text", "input_text", "output_text")
 """The types of text parts in a message."""
 
 NOT_SAID: Final = ("isMeta", "isCompactSummary", "isApiErrorMessage")
-SIGNS: Final = ({"sessionId", "parentUuid"}, {"sessionId", "projectHash"}, {"id", "timestamp", "instructions"})
-"""Fields of an early entry of Claude Code, of Gemini CLI, and of older versions of Codex."""
+SIGNS: Final = ({"sessionId", "parentUuid"}, {"sessionId", "projectHash"})
+"""Fields of an early entry of Claude Code, and of Gemini CLI."""
+
+FIRST: Final = frozenset({"id", "timestamp", "instructions"})
+"""Fields of the first entry of older versions of Codex, but also of recipes: without turns, it is no session."""
 
 PAYLOADS: Final = ("session_meta", "response_item")
 """Types of early entries of Codex."""
@@ -48,14 +50,16 @@ TITLES: Final = ("customTitle", "aiTitle", "summary")
 """Fields with the title of a session, the one that its user gave first."""
 
 SECRET: Final = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
-    r"|\b(?:sk-|sk_live_|rk_live_|gh[opsur]_|github_pat_|glpat-|xox[abeoprs]-|npm_|hf_|pypi-|AKIA|ASIA|AIza|ya29\.|kb_(?=[\w-]{40}))(?=[\w.-]*\d)"
+    r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)"
+    r"|\b(?:sk-|sk_live_|rk_live_|gh[opsur]_|github_pat_|glpat-|xox[abeoprs]-|xapp-|npm_|hf_|gsk_|whsec_|pypi-"
+    r"|AGE-SECRET-KEY-|AKIA|ASIA|AIza|ya29\.|kb_(?=[\w-]{40}))(?=[\w.-]{0,200}\d)"
     r"[\w.-]{12,}"
     r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
     r"|(?<=://)[^\s/:@]{0,100}:[^\s/@]{1,200}(?=@)"
     r"|(?i:(?<=bearer )|(?<=basic ))[\w.~+/=-]{16,}"
-    r"|(?i:(?<=password)|(?<=passwd)|(?<=secret)|(?<=token)|(?<=api_key)|(?<=api-key)|(?<=apikey)|(?<=access_key))"
-    r"(?P<is>[\"']?\s{0,3}[:=]\s{0,3}[\"']?)(?!\s)[^\s\"',;]{6,}",
+    r"|(?i:(?<=password)|(?<=passwd)|(?<=pwd)|(?<=passphrase)|(?<=passwort)|(?<=kennwort)|(?<=secret)|(?<=token)"
+    r"|(?<=api_key)|(?<=api-key)|(?<=apikey)|(?<=access_key))"
+    r"(?P<is>\\?[\"']?\s{0,3}[:=]\s{0,3}\\?[\"']?)(?!\s)[^\s\"',;]{6,}",
     re.DOTALL,
 )
 """Keys, tokens and passwords by their form, or by the name before them."""
@@ -83,10 +87,11 @@ def read_session(source: str) -> Session | None:
     if '"sessionId"' not in source and '"payload"' not in source and '"instructions"' not in source:
         return None
     found = list(entries(source))
-    if not any(is_session(entry) for entry in found[:EARLY]):
+    said = turns_of(found)
+    if not any(map(is_session, found[:EARLY])) and not (said and found[0].keys() >= FIRST):
         return None
     titles = {name: entry[name] for entry in found for name in TITLES if isinstance(entry.get(name), str)}
-    return Session(turns_of(found), next((titles[name] for name in TITLES if titles.get(name)), None))
+    return Session(said, next((titles[name] for name in TITLES if titles.get(name)), None))
 
 
 def is_session(entry: dict[str, Any]) -> bool:
@@ -130,21 +135,21 @@ def as_left(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
         changes = entry.get("$set")
         if isinstance(changes, dict):
             messages = changes.get("messages")
-            for each in messages if isinstance(messages, list) else ():
+            for place, each in enumerate(messages if isinstance(messages, list) else ()):
                 if isinstance(each, dict):
-                    kept[_key(each, number)] = each
+                    kept[_key(each, number, place)] = each
         elif "$rewindTo" in entry:
-            taken_back = dropwhile(lambda key: key != entry["$rewindTo"], list(kept))  # noqa: B023 - at once
-            for key in taken_back:
-                del kept[key]
+            back = entry["$rewindTo"]
+            while isinstance(back, str) and back in kept:
+                kept.popitem()
         else:
-            kept[_key(entry, number)] = entry
+            kept[_key(entry, number, 0)] = entry
     return list(kept.values())
 
 
-def _key(entry: dict[str, Any], number: int) -> object:
+def _key(entry: dict[str, Any], *place: int) -> object:
     id_ = entry.get("id")
-    return id_ if isinstance(id_, str) and str(entry.get("type")) in SPEAKERS else (number, len(entry))
+    return id_ if isinstance(id_, str) and str(entry.get("type")) in SPEAKERS else place
 
 
 def parsed(line: str) -> object:

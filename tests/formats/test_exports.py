@@ -515,11 +515,22 @@ def test_a_session_in_which_nothing_was_said_and_other_lines_of_json_are_read_to
     assert "nothing was said" in read.text
     other = b'{"role": "user", "content": "hello"}\n{"role": "assistant", "payload": "sessionId"}\n'
     assert extract(other, "a.jsonl")[1].text == other.decode()
+    recipes = [{"id": 1, "timestamp": "2026-03-01", "instructions": "Bake the walrus cake."}]
+    assert "walrus cake" in extract(json.dumps(recipes).encode(), "recipes.json")[1].text
     for broken in (
         b'{"sessionId": "s", "parentUuid": 1}\n{"$set": 1}\n{"$rewindTo": []}\n[1]\n"x',
         b'{"sessionId": [], "projectHash": {}, "messages": 5}',
     ):
         assert extract(broken, "a.jsonl")[1].text
+
+
+def test_messages_without_ids_that_are_set_at_once_are_all_kept_and_many_are_taken_back_soon():
+    written = {"$set": {"messages": [{"type": "user", "content": f"Pump {number}."} for number in range(3)]}}
+    many = [{"id": str(number), "type": "user", "content": f"Hose {number}."} for number in range(20_000)]
+    back = [{"$rewindTo": "none"}] * 20_000
+    _, read = extract(session([GEMINI[0], written, *many, *back, {"$rewindTo": "1"}]), "a.jsonl")
+    assert all(f"Pump {number}." in read.text for number in range(3))
+    assert ("Hose 0." in read.text, "Hose 1." in read.text) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -529,6 +540,9 @@ def test_a_session_in_which_nothing_was_said_and_other_lines_of_json_are_read_to
         "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
         "AKIAIOSFODNN7EXAMPLE",
         f"kb_{'Ab3dEf' * 7}",
+        "gsk_Ab3dEf6hIj9kLmN0pQrS",
+        '{\\"passwort\\": \\"swordfish7\\"}',
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END PGP PRIVATE KEY BLOCK-----",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmN",
         "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END OPENSSH PRIVATE KEY-----",
         *("password: swordfish7", "DB_PASSWORD='swordfish7'", '"api_key": "swordfish7"'),
