@@ -46,6 +46,8 @@ AS_GOOD: Final = 0.6
 """A passage is as good as the best one with this share of its score."""
 MOST_PROMPT: Final = 500
 """The number of characters at the start and at the end of a prompt that are searched for."""
+TAG: Final = re.compile(r"<(?=[/!?\w])")
+"""The begin of a tag: agents' programs put what they are told between tags, which no text may close."""
 PROMPT_WORD: Final = re.compile(r"\w+(?:[-'./@+]+\w+)*")
 LONG_WORD: Final = 4
 ENOUGH: Final = 8
@@ -162,7 +164,7 @@ class Brief:
 
     def _quoted(self, text: str, most: int = MOST_TITLE) -> str:
         """Return a text in quotes, on one line and without quotes inside."""
-        line = self._one_line(text).replace('"', "'")
+        line = TAG.sub("\u2039", self._one_line(text)).replace('"', "'")
         return f'"{line if len(line) <= most else line[:most] + "…"}"'
 
 
