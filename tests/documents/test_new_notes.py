@@ -584,6 +584,15 @@ def test_if_new_does_not_mind_the_note_that_it_changes_or_replaces(store, intake
     assert later.stored
 
 
+def test_if_new_stores_a_note_that_says_what_or_when_something_no_longer_holds(store, intake):
+    add(intake, API)
+    former = add(intake, FERRY)
+    later = add(intake, REWORDED, replaces=former.document_id, if_new=True)
+    assert later.stored
+    assert add(intake, API.upper(), valid_until="2030-01-31", if_new=True).stored
+    assert not add(intake, API.upper(), if_new=True).stored
+
+
 def test_if_new_compares_words_while_the_model_is_busy(store, intake, gate, monkeypatch):
     stored = add(intake, API)
     answer = late(intake, gate, monkeypatch, REWORDED, if_new=True)

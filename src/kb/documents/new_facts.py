@@ -12,8 +12,12 @@ from kb.api.date_parsing import COUNTS, WEEKDAYS
 from kb.documents.turned_facts import NEGATIONS, is_turned
 from kb.index.words.function_words import STOP_WORDS
 
-DIGITS: Final = re.compile(r"(?:(?<![\w)])[-\u2212](?=\d))?\d+(?:[.:]\d+)*")
-"""A number, a time or a part of a date or a name. A hyphen after a space is a minus sign."""
+MINUS: Final = "-\u2013\u2212"
+DIGITS: Final = re.compile(rf"(?:(?<![\w)])[{MINUS}](?=\.?\d))?(?:(?<![\w.])\.)?\d+(?:[.:]\d+)*")
+"""A number, a time or a part of a date or a name. A hyphen after a space is a minus sign, and .5 is half of 1."""
+
+DAY: Final = 2
+YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
 NAME: Final = re.compile(r"\b(?=\w*\d[^\W\d_]+\d)\w+")
 """A name with several numbers between its letters, such as a checksum: it is compared as a word."""
@@ -89,17 +93,35 @@ def is_part(new: str, known: str) -> bool:
     return words.count(" ") > LEAST_PART and words in known_words
 
 
+IN_NAME: Final = re.compile(r"(?<=[/_`@\\#.])[^\W\d_]+|(?<![^\W\d_])[^\W\d_]++(?=[/_`@\\(]|\.\w)")
+"""A word in a path, an address or code."""
+
+FORMS: Final = frozenset({"", "s", "es", "d", "ed", "e", "ing", "ly", "y", "ies", "ied", "ily"})
+PAST: Final = ("d", "ed", "ied")
+AUXILIARY: Final = re.compile(
+    r"\b(?:is|are|am|be|been|being|was|were|has|have|had|gets?|got)(?:n['\u2019]t)?\b", re.IGNORECASE
+)
+ACCENTS: Final = dict.fromkeys(map(ord, "\u0300\u0301\u0302\u0327"))
+OF_NUMBERS: Final = NUMBER_WORDS.keys() | {"st", "nd", "rd", "th"}
+MOST_FORMS: Final = 20
+"""A statement with more words in another form than the known one says more."""
+
+
 class Statement(NamedTuple):
-    """A sentence with its numbers and the stems of its other words."""
+    """A sentence with its numbers, the stems of its other words, and these words as written."""
 
     text: str
     numbers: list[str]
     words: frozenset[str]
+    plain: str
 
     def adds_to(self, known: "Statement") -> bool:
-        """Return whether it has a number that the known one lacks, or turns what that says with the same words."""
-        is_reordered = self.numbers != known.numbers and sorted(self.numbers) == sorted(known.numbers)
-        return bool({*self.numbers} - {*known.numbers}) or is_reordered or is_turned(self.text, known.text)
+        """Return whether it has other numbers than the known one, or turns what that says with the same words."""
+        return (
+            not _are_said(self.numbers, known.numbers)
+            or _has_other_words(self, known)
+            or is_turned(self.text, known.text)
+        )
 
 
 def says_more(new: str, known: str, stems: Callable[[str], Iterable[str]]) -> bool:
@@ -113,8 +135,9 @@ def says_more(new: str, known: str, stems: Callable[[str], Iterable[str]]) -> bo
 
     def statements(text: str) -> Iterator[Statement]:
         for sentence in dict.fromkeys(filter(str.strip, (text, *SENTENCE_END.split(text)))):
-            words = (word for word in {*stems(_plain(sentence))} - NUMBER_WORDS.keys() if not NUMBER.fullmatch(word))
-            yield Statement(sentence, _numbers(sentence), frozenset(words))
+            plain = _plain(sentence)
+            words = (word for word in {*stems(plain)} - NUMBER_WORDS.keys() if not NUMBER.fullmatch(word))
+            yield Statement(sentence, _numbers(sentence), frozenset(words), plain)
 
     if new == known:
         return False
@@ -126,8 +149,53 @@ def says_more(new: str, known: str, stems: Callable[[str], Iterable[str]]) -> bo
         others = before[statement.words]
         return statement.text not in others and all(map(statement.adds_to, islice(others.values(), MOST_COMPARED)))
 
-    is_whole_new, *are_new = [*map(is_new, statements(new))] or [False]
-    return is_whole_new and (not are_new or any(are_new))
+    said = [*statements(new)]
+    is_whole_new, *are_new = [*map(is_new, said)] or [False]
+    is_other = any(each and before[sentence.words] for sentence, each in zip(said[1:], are_new, strict=True))
+    return is_other or (is_whole_new and (not are_new or any(are_new)))
+
+
+def _are_said(numbers: list[str], known: list[str]) -> bool:
+    """Return whether the known numbers are the same, perhaps with a year that a later note leaves out."""
+    differ = (place for place, (one, other) in enumerate(zip(numbers, known, strict=False)) if one != other)
+    place = next(differ, len(numbers))
+    return numbers == known or (numbers == known[:place] + known[place + 1 :] and bool(YEAR.fullmatch(known[place])))
+
+
+def _has_other_words(new: Statement, known: Statement) -> bool:
+    """Return whether one of two statements with the same stems has a word that is no form of the other's words."""
+    forms, known_forms = _forms(new.plain), _forms(known.plain)
+    if max(len(forms.keys() - known_forms.keys()), len(known_forms.keys() - forms.keys())) > MOST_FORMS:
+        return True
+
+    def has_other(these: dict[str, bool], those: dict[str, bool], text: str, other_text: str) -> bool:
+        return any(
+            not any(not (is_name and those[other]) and _is_form(word, other, text, other_text) for other in those)
+            for word, is_name in these.items()
+            if word not in those
+        )
+
+    return has_other(forms, known_forms, new.text, known.text) or has_other(known_forms, forms, known.text, new.text)
+
+
+def _forms(plain: str) -> dict[str, bool]:
+    """Return the words of a text without accents, and for each whether its last letter matters, as in names."""
+    text = normalize("NFC", normalize("NFD", plain).translate(ACCENTS))
+    words = WORD.findall(text)
+    names = {*map(str.lower, (*IN_NAME.findall(text), *(word for word in words if word != word.lower())))}
+    return {word: word in names for word in map(str.lower, words) if word not in OF_NUMBERS}
+
+
+def _is_form(word: str, other: str, text: str, other_text: str) -> bool:
+    """Return whether two words differ by a regular ending; a past form is one only with an auxiliary verb."""
+    differ = (place for place, (one, two) in enumerate(zip(word, other, strict=False)) if one != two)
+    stem = word[: next(differ, min(len(word), len(other)))]
+    doubled = {f"{stem[-1:]}{ending}": ending for ending in ("ed", "ing")}
+    ends = [doubled.get(end, end) for end in (word[len(stem) :], other[len(stem) :])]
+    if not FORMS.issuperset(ends) or {*ends} == {"", "e"}:
+        return False
+    is_past, was_past = (end in PAST for end in ends)
+    return is_past == was_past or bool(AUXILIARY.search(text if is_past else other_text))
 
 
 def _plain(text: str) -> str:
@@ -149,7 +217,12 @@ def _numbers(text: str) -> list[str]:
 
 
 def _number(digits: str) -> str:
-    """Return a number without leading zeros and with one separator, in ASCII digits."""
-    sign = "-" if digits[0] in "-\u2212" else ""
-    plain = "".join(str(decimal(each)) if each.isdecimal() else "." for each in digits.lstrip("-\u2212"))
-    return sign + ".".join(part.lstrip("0") or "0" for part in plain.split("."))
+    """Return a number with one separator, in ASCII digits, and days and months without zeros: 0417 may be a code."""
+    sign = "-" if digits[0] in MINUS else ""
+    plain = "".join(str(decimal(each)) if each.isdecimal() else "." for each in digits.lstrip(MINUS))
+    first, *rest = plain.split(".")
+    parts = [first or "0", *rest] if len(rest) == 1 else [first, *rest]
+    short = parts[:1] if len(rest) == 1 else parts  # the zero in 0.05 is not that in 04.05.2026
+    return sign + ".".join(
+        [*(part.lstrip("0") or "0" if len(part) <= DAY else part for part in short), *parts[len(short) :]]
+    )

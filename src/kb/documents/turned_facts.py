@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Final, NamedTuple
 
 from kb.index.words.function_words import BY_LANGUAGE
@@ -11,12 +11,31 @@ from kb.index.words.function_words import BY_LANGUAGE
 MOST_WORDS: Final = 150
 """A longer sentence says the same only if it has its words in the same order."""
 
-TOKEN: Final = re.compile(r"(?P<word>[^\W_]+(?:['\u2019][^\W_]+)*)(?P<possessive>['\u2019](?!\w))?|[$€£¥₹%°]")
-UNIT: Final = re.compile(r"(?<![\w.,:])\d(?:[.,:]?\d)*+\s?([$€£¥₹%°]\s?\w?|[^\W\d_]+(?:/[^\W\d_]+)?)")
-JOINT_OWNER: Final = re.compile(r"(\w+) and (?=\w+['\u2019]s\b)")
-CURRENCY: Final = re.compile(r"[$€£¥₹]")
-SHORT_UNIT: Final = 3
-"""Case distinguishes units this short, such as Mb and MB."""
+MONEY: Final = r"$¢£¥\u20a0-\u20cf"
+TOKEN: Final = re.compile(
+    rf"(?P<word>[^\W_]+(?:['\u2019][^\W_]+)*)(?P<possessive>['\u2019](?!\w))?|[{MONEY}%\u2030\u00b0]"
+)
+UNIT: Final = re.compile(
+    r"(?<![\w.,:])\d(?:[.,:]?\d)*+"
+    rf"(?:\s?([{MONEY}%\u2030\u00b0]\s?\w?|[^\W\d_]+(?:/[^\W\d_]+)?)|(['\"\u2032\u2033]))"
+)
+"""A unit after a number; a quotation mark is a foot or an inch."""
+
+SYMBOL: Final = re.compile(
+    r"(?m)(?<!^)[<>]|[\u2190-\u21ff\u2260\u2264\u2265\u2610-\u2612\u2713-\u2718]|!=|(?<=\w)(?:[+#]|-(?!\w))"
+)
+"""Signs that stand for words: > and <, arrows, marks of lists, and the last one of C++, C# and A-."""
+
+ORDERING: Final = re.compile(r"(?m)(?<!^)[<>=]|[\u2190-\u21ff\u2264\u2265]")
+"""Signs between words whose order matters."""
+
+JOINED: Final = re.compile(r"(?<![^\W_])([^\W_]++)\s?[-\u2013\u2014/:]\s?(?=([^\W_]++))")
+"""Two words around a dash, as those of a route."""
+
+JOINT_OWNER: Final = re.compile(r"\b(\w+) and (?=\w+['\u2019]s\b)")
+CURRENCY: Final = re.compile(f"[{MONEY}]")
+SHORT_UNIT: Final = 4
+"""Case distinguishes units this short, such as Mb and MB, also before a slash."""
 
 NEGATING: Final = """
     no not never cannot neither nor without nicht kein keine keinen nie ohne pas jamais sans aucun nunca sin ningún non
@@ -41,6 +60,8 @@ SIGNS: Final = frozenset(
         "ex",
         "until",
         "nur",
+        *("from", "against", "between", "through", "before", "after", "since", "during"),
+        *("under", "below", "beneath", "over", "above", "off", "out", "other", "again"),
     }
 )
 """Words that both notes have, or neither: they turn what a sentence says. *Not* stands for all negations."""
@@ -49,16 +70,21 @@ OPPOSITES: Final = tuple(
     tuple(frozenset(side.split()) for side in line.split("|"))
     for line in """
         from|to
-        in into inside|out outside
-        on onto|off|under below beneath|over above
-        before|after|until|since|during
+        in into inside|out outside|on onto|off|under below beneath|over above
+        on at in|by|before|after|from|until|since|during
+        and|or|to through
         with|without
         up|down
         more|less fewer
         first|last
         least minimum min|most maximum max
-        all every each both|some most few several any
-        is are am has have does do|was were had did used
+        all every each both|most|some several any|few
+        is are am has have do does|was were had did used been
+        will shall|was were had did used been
+        i|me
+        we|us
+        he|him
+        they|them
         i me my mine|you your yours|he him his|she her hers|we us our ours|they them their theirs
         mr|mrs ms miss
         can may|must
@@ -97,6 +123,7 @@ def is_turned(new: str, known: str) -> bool:
         or bool(STATE.search(new)) != bool(STATE.search(known))
         or any(_are_opposite(words, known_words, line) for line in OPPOSITES)
         or _has_other_unit(new, known)
+        or sorted(SYMBOL.findall(new)) != sorted(SYMBOL.findall(known))
         or _is_reordered(new, known, is_passive=("by" in words) != ("by" in known_words))
     )
 
@@ -123,15 +150,35 @@ def _has_other_unit(new: str, known: str) -> bool:
 
 
 def _units(text: str) -> set[str]:
-    units = (re.sub(r"\s", "", match[1]) for match in UNIT.finditer(text))
-    return {unit if len(unit) <= SHORT_UNIT else unit.lower() for unit in units if unit not in BY_LANGUAGE["en"]}
+    units = (re.sub(r"\s", "", match[1] or match[2]) for match in UNIT.finditer(text))
+    return {
+        unit if len(unit.partition("/")[0]) <= SHORT_UNIT else unit.lower()
+        for unit in units
+        if unit not in BY_LANGUAGE["en"]
+    }
 
 
 def _is_reordered(new: str, known: str, *, is_passive: bool) -> bool:
     order, known_order = list(_words(new)), list(_words(known))
-    if order == known_order or is_passive:
+    if order == known_order:
         return False
-    return len(order) > MOST_WORDS or _are_exchanged(_roles(new), _roles(known))
+    if len(order) > MOST_WORDS or ORDERING.search(new) or _joined(new) & {pair[::-1] for pair in _joined(known)}:
+        return True
+    roles, known_roles = _roles(new), _roles(known)
+    if is_passive:
+        return not _is_passive(*((roles, known_roles) if "by" in order else (known_roles, roles)))
+    return _are_exchanged(roles, known_roles)
+
+
+def _joined(text: str) -> set[tuple[str, ...]]:
+    return {pair for pair in map(tuple, JOINED.findall(text.lower())) if pair[0] != pair[1]}
+
+
+def _is_passive(roles: dict[str, Role], active: dict[str, Role]) -> bool:
+    """Return whether who follows *by* in one sentence precedes, in the other, the word that was before *by*."""
+    shared = [word for word in roles if word in active]
+    pairs = [(before, word) for before, word in pairwise(shared) if roles[word].marker == "by"]
+    return bool(pairs) and all(active[agent].place < active[before].place for before, agent in pairs)
 
 
 def _roles(text: str) -> dict[str, Role]:
@@ -158,13 +205,14 @@ def _roles(text: str) -> dict[str, Role]:
 def _are_exchanged(new: dict[str, Role], known: dict[str, Role]) -> bool:
     """Return whether two words have exchanged their roles: by their prepositions, around a third word, or as names."""
     shared = [word for word in known if word in new]
+    places = {word: place for place, word in enumerate(shared)}
     for one, other in combinations(shared, 2):
         if new[one].place < new[other].place or _keep_roles(new, known, one, other):
             continue
         if _markers(known, one, other) == _markers(new, other, one) != _markers(new, one, other):
             return True
         names = [known[word].is_name if new[word].is_name is None else new[word].is_name for word in (one, other)]
-        between = shared[shared.index(one) + 1 : shared.index(other)]
+        between = shared[places[one] + 1 : places[other]]
         is_around = any(new[other].place < new[word].place < new[one].place for word in between)
         is_told = new[other].place == known[one].place == 0 and new[one].place == known[other].place == 1
         if is_told and any(names) and not any(_markers(known, one, other)):

@@ -42,7 +42,9 @@ class Ready(NamedTuple):
         return find_alike(tx, self.content, has_vectors=self.has_vectors, besides=besides, among=among)
 
     def refused(self, tx: Transaction, alike: list[Alike], nearest: Alike | None) -> JobAccepted | None:
-        """Return the answer for a note that says nothing new; None if it does."""
+        """Return the answer for a note that says nothing new; None if it does, or ends another fact or itself."""
+        if self.job.replaces or self.job.valid_until:
+            return None
         known = known_note(tx, self.content, self.job.source_path, self.job.tags)
         near = alike or list(filter(None, [nearest]))
         if known is None and not says_nothing_new(tx, self.content, near):
