@@ -14,7 +14,7 @@ from kb.index.words.function_words import STOP_WORDS
 
 MINUS: Final = "-\u2013\u2212"
 DIGITS: Final = re.compile(rf"(?:(?<![\w)])[{MINUS}](?=\.?\d))?(?:(?<![\w.])\.)?\d+(?:[.:]\d+)*")
-"""A number, a time or a part of a date or a name. After a space, a hyphen is a minus sign; a number may begin with a point."""
+"""A number, a time, or a part of a date or a name. A hyphen after a space is a sign; a point can begin a number."""
 
 DAY: Final = 2
 YEAR: Final = re.compile(r"(?:19|20)\d\d")
