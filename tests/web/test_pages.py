@@ -588,7 +588,9 @@ def test_the_pages_of_a_pdf_end_with_its_last_one_though_that_has_no_text(read, 
     assert reader.http.get(image).headers["content-type"] == "image/png"
     assert reader.page.xpath("//*[@class='looks']//figcaption/a/text()") == ["Page 1"]
     reader.open(f"{site.url}/d/{document}?page=999")
-    assert reader.page.xpath("//*[@class='looks']//img/@src") == [image], "the last one stands in for one that is not there"
+    assert reader.page.xpath("//*[@class='looks']//img/@src") == [image], (
+        "the last one stands in for one that is not there"
+    )
 
 
 def chip(reader, label):
