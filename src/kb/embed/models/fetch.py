@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ensurepip
 import logging
 import os
 import shutil
@@ -103,7 +102,7 @@ def _installer() -> list[str]:
 
 def _pip() -> list[str]:
     """Return the arguments of Python that run pip: its module or, if it is not installed, the copy for ensurepip."""
-    folder = sysconfig.get_config_var("WHEEL_PKG_DIR") or Path(ensurepip.__file__).with_name("_bundled")
+    folder = sysconfig.get_config_var("WHEEL_PKG_DIR") or Path(sysconfig.get_path("stdlib"), "ensurepip", "_bundled")
     copies = sorted(Path(folder).glob("pip-*.whl"))
     return ["-m", "pip"] if find_spec("pip") or not copies else [str(copies[-1] / "pip")]
 
