@@ -7,7 +7,7 @@ import re
 import pytest
 from snowballstemmer.porter_stemmer import PorterStemmer
 
-from kb.documents.new_facts import is_part, says_more
+from kb.documents.new_facts import MOST_CHARACTERS, is_part, says_more
 
 STEMMER = PorterStemmer()
 
@@ -157,3 +157,11 @@ def test_long_and_odd_texts_are_compared(text):
 def test_a_text_is_a_part_of_another_if_all_its_words_follow_each_other_there(new, is_known):
     known = "Lunch. Jonas lives in Bruck; trains are late before nine o'clock and so on."
     assert is_part(new, known) is is_known
+
+
+def test_texts_of_any_length_are_told_apart_soon_and_a_very_long_one_is_stored():
+    line = "The pump at the lock runs.\n"
+    long = line * (MOST_CHARACTERS // len(line))
+    assert says_more(long, line, words)
+    assert not says_more(long, long, words)
+    assert not says_more(line * 40, line, words)

@@ -39,6 +39,9 @@ NUMBER_WORDS: Final = (
 WORD: Final = re.compile(r"[^\W\d_]+")
 NUMBER: Final = re.compile(r"\d+(?:st|nd|rd|th)?")
 POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
+MOST_CHARACTERS: Final = 200_000
+"""Longer texts are not compared sentence by sentence, and count as other ones: a note stored twice is no loss."""
+
 MOST_COMPARED: Final = 50
 """How many sentences with the same words, such as lines of a log, are compared with a new one."""
 
@@ -141,6 +144,8 @@ def says_more(new: str, known: str, stems: Callable[[str], Iterable[str]]) -> bo
 
     if new == known:
         return False
+    if len(new) + len(known) > MOST_CHARACTERS:
+        return True
     before = defaultdict[frozenset[str], dict[str, Statement]](dict)
     for statement in statements(known):
         before[statement.words][statement.text] = statement
