@@ -40,8 +40,8 @@ def backup(
 ) -> int:
     """Back up KB_DATA_DIR, or verify or restore a backup.
 
-    The engine may keep running. DIR (by default KB_BACKUP_DIR) contains several backups, which share their files.
-    'kb backup verify DIR' reads all of them, restores the newest one in a temporary folder and searches it.
+    The engine can keep running. DIR (by default KB_BACKUP_DIR) contains several backups, which share their files.
+    'kb backup verify DIR' reads all of them, restores the newest one to a temporary folder and searches it.
 
     'kb backup restore DIR' replaces the data in KB_DATA_DIR with the newest backup. Stop the engine first. kb unpacks
     and verifies the backup before it changes anything, moves the old data to another folder and prints its path.

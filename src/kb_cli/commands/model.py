@@ -29,13 +29,13 @@ def model(
     wait: Annotated[bool, option("--wait", "Wait until all vectors are computed.")] = False,
     json: Json = False,
 ) -> int:
-    """List the embedding models, or use another one.
+    """List the embedding models, or switch to another.
 
-    'use' fetches a model of the list, or any of the model hub as OWNER/NAME; HF_ENDPOINT can name a mirror. It also
-    takes a folder of sentence-transformers, or a file that 'pack' wrote on another machine. The engine then computes
-    all vectors again; searches use the old ones until then. 'rollback' returns to the old model, until 'finish' deletes
-    its vectors. 'kb reembed status' shows the progress. 'export' converts a model that 'use' refuses; it needs
-    'kb-local[export]', which installs torch.
+    'use' fetches a model from the list, or any other from the model hub as OWNER/NAME; HF_ENDPOINT can name a mirror.
+    It also takes a sentence-transformers folder, or a file that 'pack' wrote on another machine. The engine then
+    recomputes all vectors; searches use the old ones until it is done. 'rollback' returns to the old model, until
+    'finish' deletes its vectors. 'kb reembed status' shows the progress. 'export' converts a model that 'use' cannot
+    take; it needs 'kb-local[export]', which installs torch.
     """
     match action:
         case "list":

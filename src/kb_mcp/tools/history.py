@@ -30,7 +30,7 @@ class HistoryTools:
         self,
         document_id: DocumentId,
         version: Annotated[int, Field(ge=0, description="Show the text of this version."), WHOLE] = 0,
-        start: Annotated[int, Field(ge=0, description="Show it from this character on."), WHOLE] = 0,
+        start: Annotated[int, Field(ge=0, description="Start at this character."), WHOLE] = 0,
     ) -> ToolResult:
         """List the versions of a document, even a deleted one, newest first, or show one.
 
