@@ -497,7 +497,7 @@ class Incoming:
         number += len(self._deleted)
         total = len(self._rows) + len(self._deleted)
         if not look.scan.files:
-            return "The folder has no notes any more, so kb deleted none."
+            return "The folder has no notes left, so kb deleted none."
         if not has_bin:
             return NO_BIN
         if number > FEW and number * SHARE > total:

@@ -236,7 +236,7 @@ def get_client(request: Request) -> str | None:
 
 AuthorDep = Annotated[Author, Depends(get_author)]
 Id = Annotated[int, Path(ge=1, le=MAX_ID)]
-PageLimit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="The maximum number of rows of a page.")]
+PageLimit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="The maximum number of rows per page.")]
 
 
 class QueryModel(BaseModel):

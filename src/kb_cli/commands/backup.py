@@ -11,7 +11,7 @@ from kb_cli.runtime.progress import status_line
 
 VERIFY, RESTORE = "verify", "restore"
 UNSEALED = {
-    "unsealed": "not sealed: everyone with write access may have changed it",
+    "unsealed": "not sealed: anyone with write access may have changed it",
     "unchecked": "sealed, but kb cannot check the seal: KB_BACKUP_KEY is not set",
 }
 

@@ -123,11 +123,13 @@ def confirm(name: str) -> None:
         raise exit_codes.UsageError("Cannot ask for confirmation without a terminal. Add --yes to use the model.")
     answer = listed()
     known = next((each for each in answer["models"] if each["name"] == name), None)
-    output.print_line(f"kb will compute the vectors of {answer['passages']:,} passages with {name}; searches go on.")
+    output.print_line(
+        f"kb will compute the vectors of {answer['passages']:,} passages with {name}; searches keep working."
+    )
     if known and not known["is_installed"]:
         output.print_line(f"It downloads {known['megabytes']:,} MB first ({known['licence']}).")
     if known and known["seconds"]:
-        output.print_line(f"All vectors will be there {duration(known['seconds'])}, if kb has little else to do.")
+        output.print_line(f"All vectors will be ready {duration(known['seconds'])}, if kb has little else to do.")
     if not typer.confirm("Go on?"):
         raise typer.Abort
 

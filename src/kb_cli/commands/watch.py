@@ -281,7 +281,7 @@ def sync_now(word: str | None, *, yes: bool, json: bool) -> int:
     records = [record for record in load_records().values() if record.id in known]
     chosen = records if word is None else [found(word, records)]
     if not chosen:
-        raise UsageError("This machine watches no folder for this engine. 'kb watch add FOLDER' adds one.")
+        raise UsageError("No folder on this machine is watched for this engine. 'kb watch add FOLDER' adds one.")
     if json and len(chosen) > 1:
         raise UsageError("--json needs one folder: 'kb watch now FOLDER --json'.")
     return max(sync_record(record, yes=yes, json=json) for record in chosen)

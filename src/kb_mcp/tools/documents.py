@@ -565,7 +565,7 @@ class DocumentTools:
 
 def _check_one_place(document_id: int, source_path: str, from_chunk: int, place: JSON) -> None:
     if not document_id and not source_path and "chunk_id" in place:
-        raise Invalid(f"document_id: give it along with chunk_id: kb_get(document_id=…, chunk_id={place['chunk_id']}).")
+        raise Invalid(f"document_id: pass it along with chunk_id: kb_get(document_id=…, chunk_id={place['chunk_id']}).")
     if bool(document_id) == bool(source_path):
         raise Invalid("document_id, source_path: give exactly one of them.")
     if len(place) + bool(from_chunk) > 1:
