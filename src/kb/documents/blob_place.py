@@ -127,7 +127,7 @@ def _outside(url: str, scratch: Path) -> Blobs:
     try:
         from kb.blobs.s3 import S3Blobs
     except ModuleNotFoundError as error:
-        raise SettingError("KB_BLOB_URL: the support for S3 is not installed; it needs 'kb-local[s3]'") from error
+        raise SettingError("KB_BLOB_URL: S3 support is not installed; it needs 'kb-local[s3]'") from error
     return S3Blobs(url, scratch)
 
 

@@ -313,7 +313,7 @@ def delete_document(
 ) -> Deleted:
     """Move a document and its attachments to the bin.
 
-    `purge` deletes it for good at once, with all versions and its file; this needs a key with the right `admin`. kb
+    `purge` deletes it for good at once, with all versions and its file; this needs a key with the `admin` right. kb
     also purges documents after their time in the bin.
     """
     if purge_:

@@ -82,8 +82,8 @@ def add(
     Your machine fetches web addresses itself, again each time you add them. kb keeps the readable part of a page with
     its title, author and date, and drops menus, cookie banners and sidebars.
 
-    With --json, prints a list of {"path", "source_path", "job", "document_id", "error"}: job is the engine's receipt,
-    or with --wait the finished job, or null if the document already has this content.
+    With --json, kb prints a list of {"path", "source_path", "job", "document_id", "error"}: job is the engine's
+    receipt, or with --wait the finished job, or null if the document already has this content.
     """
     check_code_page(zip_names)
     if whole and not any(map(is_page, paths)):

@@ -48,7 +48,7 @@ def addnote(
     Without TEXT, kb reads the note from a pipe, or opens $VISUAL or $EDITOR for you to write it. Words such as #roof
     or #house/roof become tags. kb stores the note at once, and prints any notes that say nearly the same.
 
-    With --json, prints the engine's receipt, or with --wait the finished job.
+    With --json, kb prints the engine's receipt, or with --wait the finished job.
     """
     note: dict[str, Any] = {"title": title, "tags": split_tags(tags), "source_path": source_path, "thread": thread}
     options = {

@@ -46,7 +46,7 @@ def jobs(
     changes no document. 'kb jobs dismiss' removes failed jobs from the list: the ones you name, or all whose file kb
     could not read. kb tries such a file again the next time you send it.
 
-    With --follow and --json, prints one job per line.
+    With --follow and --json, kb prints one job per line.
     """
     if words and words[0] == RETRY:
         return retry(parse_ids(words[1:]), json)

@@ -46,8 +46,8 @@ def sync(
     With --both, the engine keeps the folder and kb in step from now on, like 'kb watch add --both', and the command
     ends once both sides are the same.
 
-    With --json, prints {"files", "deleted"}: files as in 'kb add --json', and deleted as a list of source paths. With
-    --dry-run, prints {"added", "changed", "moved", "deleted"}, lists of source paths.
+    With --json, kb prints {"files", "deleted"}: files as in 'kb add --json', and deleted as a list of source paths.
+    With --dry-run, kb prints {"added", "changed", "moved", "deleted"}, lists of source paths.
     """
     if watch and (dry_run or json):
         raise UsageError("--watch cannot be used with --dry-run or --json.")

@@ -55,7 +55,7 @@ def updatenote(
     Without TEXT, the note opens in $VISUAL or $EDITOR. If you change nothing, kb sends nothing. If someone else
     changes the note in the meantime, kb keeps their change, saves your text and prints its path.
 
-    With --json, prints the note after the change.
+    With --json, kb prints the note after the change.
     """
     options = {"old": old, "new": new, "append": append, "prepend": prepend, "title": title}
     options |= {"date": date, "valid_until": valid_until}
