@@ -51,7 +51,8 @@ def answers(url):
 
 @pytest.fixture
 def owner(registry, tmp_path):
-    """Publishes a version, as `make release` and `make publish` do, and deletes the images here; answers the release's folder."""
+    """Publishes a version, as `make release` and `make publish` do, and deletes the images here; answers its folder."""
+    published = []
 
     def publish(version):
         images, folder = f"{registry}/kb", tmp_path / version
@@ -67,11 +68,13 @@ def owner(registry, tmp_path):
         with package_index(tmp_path / "index") as index:
             named = {"UV_PUBLISH_URL": f"{index}/upload", "UV_PUBLISH_TOKEN": "secret"}
             output_of("packaging/publish.sh", folder, images, cwd=ROOT, env=environment | named)
-        for name in ("kb-engine", "kb-mcp"):
-            output_of("docker", "image", "rm", f"{images}/{name}:{version}", f"{name}:{version}")
+        names = [f"{images}/{name}:{version}" for name in ("kb-engine", "kb-mcp")]
+        output_of("docker", "image", "rm", *names)
+        published.extend(names)
         return folder
 
-    return publish
+    yield publish
+    subprocess.run(["docker", "image", "rm", "--force", *published], check=True)
 
 
 @contextmanager
@@ -87,9 +90,7 @@ def compose(folder, environment):
         run("down", "--volumes")
 
 
-async def test_the_released_file_alone_starts_kb_from_pulled_images_with_backups_and_upgrades_it_and_back(
-    owner, tmp_path
-):
+async def test_the_released_file_alone_pulls_the_images_keeps_backups_and_upgrades_and_goes_back(owner, tmp_path):
     released = owner(VERSION)
     owner(f"{VERSION}-later")
     home, port = tmp_path / "home", str(free_port())
@@ -104,12 +105,11 @@ async def test_the_released_file_alone_starts_kb_from_pulled_images_with_backups
     with compose(home, without_settings() | settings) as run:
         run("up", "--detach", "--wait")
         async with agent() as client:
-            kept = await done(
-                client, (await call(client, "kb_addnote", text="The ferry key is under the mat."))["job_id"]
-            )
+            job = await call(client, "kb_addnote", text="The ferry key is under the mat.")
+            kept = await done(client, job["job_id"])
             found = await call(client, "kb_search", query="where is the key of the ferry")
         assert found["results"][0]["document_id"] == kept
-        assert "/backups" in run("exec", "-T", "engine", "env")
+        assert "KB_BACKUP_DIR=/backups\n" in run("exec", "-T", "engine", "env")
         run("exec", "-T", "engine", "kb", "backup", "/backups")
         for version in (f"{VERSION}-later", VERSION):
             run("up", "--detach", "--wait", KB_VERSION=version)
