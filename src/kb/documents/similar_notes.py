@@ -130,4 +130,5 @@ def _mean(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _shown(hit: Hit, likeness: float) -> Alike:
     text = " ".join(fact_of(hit.text).split())[:SHOWN]
-    return Alike(document_id=hit.document_id, title=hit.title, text=text, likeness=round(min(max(likeness, 0.0), 1.0), 2))
+    share = min(max(likeness, 0.0), 1.0)
+    return Alike(document_id=hit.document_id, title=hit.title, text=text, likeness=round(share, 2))
