@@ -82,6 +82,15 @@ def test_a_download_that_was_given_up_goes_on_the_next_time(hub, tmp_path):
     assert weights_asked(hub)[-1] == begun
 
 
+def test_a_hub_behind_a_proxy_is_asked_through_it(hub, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://hub.invalid")
+    monkeypatch.setenv("http_proxy", hub.url)
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    assert install(NAME, tmp_path / "data").manifest.model == "small-model"
+    assert hub.hosts == {"hub.invalid"}
+
+
 def test_a_server_without_ranges_is_asked_for_all_of_it(hub, tmp_path):
     hub.knows_ranges, hub.breaks = False, [1000]
     install(NAME, tmp_path / "data")
