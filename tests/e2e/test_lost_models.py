@@ -23,6 +23,7 @@ from kb.store.sqlite.store import SqliteStore
 from tests.conftest import ServerEnded
 from tests.http.conftest import added
 from tests.support.eventually import eventually_async
+from tests.support.model_hub import model_hub
 from tests.support.small_models import WORDS, write_small_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.sqlite]
@@ -143,6 +144,21 @@ async def test_a_setting_with_a_model_of_another_shape_or_name_changes_nothing_u
                 assert await first_of(client, note(3))
                 await added(client, f"key of {model.name.partition('-')[0]}")
     assert assert_every_passage_has_its_vector(data, "first") == NOTES + 2
+
+
+async def test_a_download_can_be_stopped_and_begun_again(serve, tmp_path):
+    with model_hub(write_small_model(tmp_path / "raw")) as hub, serve(HF_ENDPOINT=hub.url) as server:
+        hub.refuses = 1000
+        async with EngineClient(server.url) as client:
+            await client.reembed("start", "someone/small-model")
+            await eventually_async("it downloads", client.reembedding, lambda now: "downloading" in (now["step"] or ""))
+            await client.reembed("rollback")
+            now = await eventually_async("it has stopped", client.reembedding, lambda now: now["step"] is None)
+            assert (now["state"], now["error"]) == (None, None)
+            hub.refuses = 0
+            await client.reembed("start", "someone/small-model")
+            assert (await kept(client))["error"] is None
+            await until_other(client, "small-model")
 
 
 async def test_a_change_survives_kills_and_the_loss_of_either_model_with_notes_added_in_each_state(

@@ -17,7 +17,7 @@ from kb.embed import open as opening
 from kb.embed.artifact import load_model, write_manifest
 from kb.embed.models import hub as hub_module
 from kb.embed.models.catalogue import catalogue
-from kb.embed.models.install import install, installed, pack
+from kb.embed.models.install import check_known, install, installed, pack
 from kb.embed.models.prepare import in_precision
 from kb.embed.models.sentence_transformer import convert
 from kb.embed.onnx.embedder import OnnxEmbedder
@@ -131,6 +131,14 @@ def test_a_disk_without_room_is_refused_before_anything_is_fetched(hub, tmp_path
     with small_disk(tmp_path / "disk", 4) as disk, pytest.raises(ModelError, match="MB free, but the model needs"):
         install("multilingual-e5-small", disk)
     assert hub.asked == []
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    ["intfloat/multilingual-e5-small", f"{hub_module.HUB}/intfloat/multilingual-e5-small", "Multilingual-E5-Small"],
+)
+def test_a_model_of_the_catalogue_is_known_by_any_of_its_names(tmp_path, wanted):
+    assert check_known(wanted, tmp_path) == catalogue()["multilingual-e5-small"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged, ModelError
 from kb.embed.artifact import WEIGHTS, ModelFiles
+from kb.embed.models.catalogue import catalogue
 from kb.embed.models.fetch import SOURCES
 from kb.embed.models.install import installed
 from kb.embed.models.prepare import find_model
@@ -100,8 +101,9 @@ def open_model_for(space: VectorSpace, settings: Settings, on_batch: OnBatch = l
             embedder = open_model(model_files, settings.data_dir, where, precision, space.precision, on_batch)
             if VectorSpace.of(embedder.spec) == space:
                 return embedder
+    again = f", or fetch it with 'kb model use {space.model}'" if space.model in catalogue() else ""
     why = "".join(f" {fault}" for fault in faults)
-    raise ModelError(f"kb cannot find the model {space}.{why} Set KB_MODEL_DIR to its folder.")
+    raise ModelError(f"kb cannot find the model {space}.{why} Set KB_MODEL_DIR to its folder{again}.")
 
 
 def _candidates(space: VectorSpace, settings: Settings, faults: list[str]) -> Iterator[ModelFiles]:
