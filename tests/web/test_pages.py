@@ -925,3 +925,10 @@ def test_words_that_no_document_contains_are_named_on_one_line(read, site):
 @pytest.mark.web
 def test_the_page_for_adding_leads_to_watched_folders(read, site):
     assert read(f"{site.url}/add").page.xpath("//main//a[contains(@href, 'folders')]")
+
+
+@pytest.mark.web
+def test_the_types_of_documents_are_listed_by_the_names_that_people_read(read, site):
+    every, *types = read(f"{site.url}/documents?name=*").page.xpath("//select[@name='type']/option/text()")
+    assert (every, types) == ("All", sorted(types))
+    assert len(types) > 3
