@@ -3,6 +3,7 @@
 import gc
 import http.client
 import signal
+import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -26,14 +27,17 @@ def serve(
         Path | None, option("--data-dir FOLDER", "The data folder. [env var: KB_DATA_DIR; default: ~/.local/share/kb]")
     ] = None,
     notes: Annotated[
-        Path | None, option("--notes FOLDER", "A folder with a Markdown file of each note. [env var: KB_NOTES_DIR]")
+        Path | None,
+        option("--notes FOLDER", "Keep a Markdown file of each note in this folder. [env var: KB_NOTES_DIR]"),
     ] = None,
     apps: Annotated[
         str | None, option("--apps A,B", "The apps to serve. [env var: KB_APPS; default: api,mcp,metrics,web]")
     ] = None,
     device: Annotated[
         str | None,
-        option("--device DEVICE", "The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"),
+        option(
+            "--device DEVICE", "Where to run the model: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"
+        ),
     ] = None,
 ) -> None:
     """Start kb: engine, MCP endpoint, web interface and metrics.
@@ -45,17 +49,19 @@ def serve(
 
 
 def server() -> ModuleType:
-    """Return the server module. From here on, SIGTERM and SIGINT stop the start."""
+    """Return the server module. From here on, signals stop the start, and so does a terminal that is closed."""
     # The first process of a container ignores signals without a handler, and a start takes seconds.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, interrupt_start)
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # `nohup` lets it run on
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     # Most objects of the start live on: garbage collections would take a fifth of the start's time.
     gc.disable()
     try:
         return import_module("kb_cli.server")
     except ModuleNotFoundError as error:
         raise LocalError(
-            f"The Python module {error.name} is not installed. Install kb-local again, with its dependencies."
+            f"The Python module {error.name} is not installed. Reinstall kb-local with its dependencies."
         ) from None
 
 
@@ -64,14 +70,16 @@ def worker(
         str | None, option("--host HOST", "The address to listen on. [env var: KB_HOST; default: 127.0.0.1]")
     ] = None,
     port: Annotated[
-        int | None, option("--port PORT", "The port of probes and metrics. [env var: KB_PORT; default: a free port]")
+        int | None, option("--port PORT", "The port for probes and metrics. [env var: KB_PORT; default: a free port]")
     ] = None,
     data_dir: Annotated[
         Path | None, option("--data-dir FOLDER", "The worker's own data folder. [env var: KB_DATA_DIR]")
     ] = None,
     device: Annotated[
         str | None,
-        option("--device DEVICE", "The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"),
+        option(
+            "--device DEVICE", "Where to run the model: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"
+        ),
     ] = None,
 ) -> None:
     """Process the queue of a PostgreSQL database.
