@@ -133,7 +133,7 @@ async def tick(request: Request, visit: Visit) -> Response:
     lines, number = as_draft(note)["text"].split("\n"), number_in(str(form.get("line", ""))) or 0
     changed = ticked(lines[number - 1]) if 0 < number <= len(lines) else None
     if changed is None or form.get("content_hash") != note["content_hash"]:
-        visit.leave_notice(Notice("The note had changed meanwhile. Tick the task again."))
+        visit.leave_notice(Notice("The note had changed in the meantime. Tick the task again."))
         return redirect(visit, f"d/{note_id}")
     lines[number - 1] = changed
     async with one_operation(visit, f"d/{note_id}") as outcome:

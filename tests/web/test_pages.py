@@ -902,13 +902,13 @@ def test_a_task_is_ticked_on_the_page_of_its_note_and_the_tick_can_be_undone(rea
 
     before = press("1")
     assert "- [ ] fenders" in before
-    assert "changed meanwhile" in reader.text
+    assert "changed in the meantime" in reader.text
     after = press(boxes[0].get("value"))
     assert after == before.replace("[ ]", "[x]")
     assert "Changed: fenders" in reader.text
     assert reader.page.xpath("//*[contains(@class, 'notice')]//button")
     assert press(boxes[1].get("value")) == after, "the form names the text of before"
-    assert "changed meanwhile" in reader.text
+    assert "changed in the meantime" in reader.text
 
 
 @pytest.mark.web
