@@ -24,8 +24,7 @@ def mcp(
         argument("CLIENT", "The client, such as cursor; by default, kb prints all of them.", complete=complete_clients),
     ] = None,
     write: Annotated[
-        bool,
-        option("--write", "Add kb to the client's own file. Its other settings stay, and kb makes a backup first."),
+        bool, option("--write", "Add kb to the client's own file. kb makes a backup of it first.")
     ] = False,
     plugin: Annotated[
         Path | None,
