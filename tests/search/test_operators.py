@@ -109,7 +109,15 @@ def test_more_operators_than_can_be_are_refused():
 
 
 @pytest.mark.parametrize(
-    "query", ["path:" + "." * 19_000 + '"', 'tag:"a ' * 3_000 + "x", "#" * 20_000, "tag:'a " * 3_000, "tag:«a " * 3_000, "» a" * 6_000]
+    "query",
+    [
+        "path:" + "." * 19_000 + '"',
+        'tag:"a ' * 3_000 + "x",
+        "#" * 20_000,
+        "tag:'a " * 3_000,
+        "tag:«a " * 3_000,
+        "» a" * 6_000,
+    ],
 )
 def test_a_hostile_query_ends(query):
     with suppress(Invalid):
