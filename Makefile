@@ -19,7 +19,7 @@ SOURCES := src tests bench packaging
 # Without compiled modules, each of the many processes of a run would compile its imports, which takes two seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup serve install uninstall release up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
+.PHONY: setup serve install uninstall release publish up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   drill test-crash test-crash-postgres test-offline test-reference \
   test-schema fuzz conformance clients packages soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-memory bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
@@ -113,9 +113,16 @@ test-changed: .venv/dev.stamp
 ci-full:
 	.ci/full
 
-# All files of a release, in build/release: make release ADDRESS=https://…, the folder on the web that will hold them.
+# All files of a release, in build/release: make release ADDRESS=https://… IMAGES=registry.example.org/kb. ADDRESS is the folder on
+# the web that will hold them, and IMAGES, if there is one, the place of the images.
 release: .venv/dev.stamp sbom
-	$(BIN)/python packaging/release.py build/release $(ADDRESS)
+	$(BIN)/python packaging/release.py build/release $(or $(ADDRESS),https://example.org/kb) $(IMAGES)
+
+# Upload build/release: the packages to the index UV_PUBLISH_URL, and with IMAGES=registry.example.org/kb also both images.
+publish: export KB_VERSION ?= $(shell $(BIN)/python -c 'from kb import __version__; print(__version__)')
+publish: .venv/dev.stamp
+	$(if $(IMAGES),docker compose --env-file /dev/null -f compose/compose.yaml build)
+	PATH="$(CURDIR)/$(BIN):$$PATH" packaging/publish.sh build/release $(IMAGES)
 
 # build/kb.mcpb, which Claude Desktop installs with a double click, and build/server.json for the MCP registry. BUNDLE_URL is
 # the address of the bundle.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import random
 import signal
@@ -44,6 +45,12 @@ IN_MEMORY, ROOM = Path("/dev/shm"), 4 << 30
 """A file system in memory, and the bytes that must be free there for the tests' files."""
 
 ALL_APPS = "api,mcp,metrics,web"
+
+
+@pytest.fixture
+def word(request):
+    """A word of this test's own, because tests share engines; the same in each run, as its likeness to others' words."""
+    return f"w{hashlib.blake2s(request.node.nodeid.encode()).hexdigest()[:10]}"
 
 
 @pytest.fixture(scope="session")

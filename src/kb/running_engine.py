@@ -31,7 +31,7 @@ class Running(NamedTuple):
 
 def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """`$XDG_DATA_HOME/kb`, by default `~/.local/share/kb`; KB_DATA_DIR overrides both."""
-    if chosen := environment.get("KB_DATA_DIR"):
+    if chosen := environment.get("KB_DATA_DIR", "").strip():
         return Path(chosen).expanduser()
     return Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "kb"
 

@@ -9,6 +9,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
@@ -47,7 +48,8 @@ class EnvSettings(BaseModel):
         Raises:
             SettingError: a value is wrong; the message names the variable and never quotes its value.
         """
-        given = {name: value for name in cls.model_fields if (value := environment.get(variable(name)))}
+        given = {name: value for name in cls.model_fields if (value := environment.get(variable(name), "").strip())}
+        refuse_quotes(given)
         try:
             return cls.model_validate(given)
         except ValidationError as error:
@@ -61,6 +63,28 @@ class EnvSettings(BaseModel):
         entries = "\n".join((inspect.getdoc(each) or "").partition("Args:\n")[2] for each in cls.__mro__)
         found = re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", entries)
         return {name: " ".join(text.split()) for name, text in found}
+
+
+def refuse_quotes(values: Mapping[str, str]) -> None:
+    """Refuse values in quotes, which `docker run --env-file` and some service managers keep; keys only get a warning.
+
+    Raises:
+        SettingError: a folder, for example, would get another name.
+    """
+    for name in (name for name, value in values.items() if _is_quoted(value)):
+        if not name.endswith("_key"):
+            raise SettingError(f"{variable(name)}: remove the quotes, which are a part of the value here")
+        warn_of_quotes(variable(name))
+
+
+def _is_quoted(text: str) -> bool:
+    return len(text) > 1 and text[0] == text[-1] and text[0] in QUOTES
+
+
+@cache
+def warn_of_quotes(place: object) -> None:
+    """Log once that quotes are a part of a key."""
+    logger.warning("%s: a key is in quotes, and they are a part of it. Remove them if you did not mean that", place)
 
 
 def variable(name: str) -> str:
@@ -103,13 +127,22 @@ def keys_in(path: Path) -> list[str]:
     keys = [key_text(line) for line in lines if line and not line.startswith("#")]
     if not keys:
         raise ValueError(f"{path} contains no key")
-    if any(key[0] == key[-1] and key[0] in QUOTES for key in keys):
-        logger.warning("%s: a key is in quotes, and they are a part of it. Remove them if you did not mean that", path)
+    if any(map(_is_quoted, keys)):
+        warn_of_quotes(path)
     return keys
 
 
 def _key(value: object) -> object:
     return key_text(value) if isinstance(value, str) else value
+
+
+def _folder(path: Path) -> Path:
+    if path.parts[:1] and path.parts[0].startswith("$"):
+        raise ValueError("nothing replaces variables such as $HOME here: write out the path, or begin it with ~")
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise ValueError("there is no account of that name: write out the path") from None
 
 
 def _url(value: str) -> str:
@@ -123,7 +156,9 @@ def _url(value: str) -> str:
 
 Key = Annotated[SecretStr, BeforeValidator(_key)]
 Url = Annotated[str, AfterValidator(_url)]
-UserPath = Annotated[Path, AfterValidator(Path.expanduser)]
+UserPath = Annotated[Path, AfterValidator(_folder)]
+Word = BeforeValidator(lambda value: value.lower() if isinstance(value, str) else value)
+"""A word that may be in capitals."""
 
 
 def reveal(secret: SecretStr | None) -> str | None:
@@ -214,8 +249,8 @@ class Settings(EngineAccess):
     database_read_url: str | None = None
     blob_url: str | None = None
     model_dir: UserPath | None = None
-    device: Literal["auto", "cpu", "cuda", "rocm"] = "auto"
-    precision: Literal["auto", "fp32", "fp16", "int8", "bf16"] = "auto"
+    device: Annotated[Literal["auto", "cpu", "cuda", "rocm"], Word] = "auto"
+    precision: Annotated[Literal["auto", "fp32", "fp16", "int8", "bf16"], Word] = "auto"
     keep_files: bool = True
     keep_jobs_days: Annotated[int, Field(ge=0)] = 30
     bin_days: Annotated[int, Field(ge=0, le=36_500)] = 30
@@ -267,7 +302,7 @@ class Settings(EngineAccess):
         Raises:
             SettingError: a value is wrong.
         """
-        given = {name: value for name, value in environment.items() if value}
+        given = {name: value for name, value in environment.items() if value.strip()}
         return super().read({variable(name): value for name, value in saved.items()} | given)
 
     def saved(self) -> dict[str, str]:

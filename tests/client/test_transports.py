@@ -475,6 +475,24 @@ async def test_who_sends_clients_elsewhere_is_named_with_where(way, location, el
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.parametrize("way", [HTTPTransport, StdlibTransport])
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        ("413 Request Entity Too Large", "Raise its limit, client_max_body_size in nginx."),
+        ("502 Bad Gateway", "Check whether the engine runs."),
+        ("403 Forbidden", "answered 403 Forbidden."),
+    ],
+)
+async def test_what_a_proxy_refuses_is_not_said_to_come_from_the_engine(way, status, says):
+    said = f"HTTP/1.1 {status}\r\nContent-Length: 6\r\n\r\n<html>"
+    async with serving(saying(said.encode())) as url, EngineClient(url, transport=way(url)) as api:
+        with pytest.raises(KbError) as refused:
+            await done(way, api.status())
+    assert str(refused.value).startswith("Not the engine but a server before it, such as a proxy, answered")
+    assert str(refused.value).endswith(says)
+
+
 async def test_a_slow_server_is_said_to_be_slow():
     async with serving(saying()) as url, EngineClient(url, timeout=0.1) as api:
         with pytest.raises(EngineSlow):

@@ -261,7 +261,7 @@ async def test_a_stop_is_quick_and_clean_even_in_the_middle_of_a_long_text(start
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", mostly_rare([signal.SIGINT, signal.SIGTERM]))
+@pytest.mark.parametrize("number", mostly_rare([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
 def test_a_stop_is_quick_and_clean_even_while_it_starts(tmp_path, model_files, number):
     command = [sys.executable, "-m", "kb_cli.main", "serve", "--data-dir", str(tmp_path), "--port", "0"]
     environment = without_settings() | {"KB_MODEL_DIR": str(model_files.onnx.parent)}

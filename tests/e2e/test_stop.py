@@ -143,6 +143,14 @@ run()
 """
 
 
+@pytest.mark.slow
+def test_a_terminal_that_is_closed_stops_it_cleanly(start_server, tmp_path):
+    with start_server(tmp_path) as server:
+        server.process.send_signal(signal.SIGHUP)
+        assert server.process.wait(SECONDS) == 0
+    assert "Finished server process" in server.log.read_text()
+
+
 @pytest.mark.rare
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_start_that_takes_long_is_cut_off(tmp_path, number):

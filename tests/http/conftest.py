@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from uuid import uuid4
 
 import httpx2
 import pytest
@@ -24,12 +23,6 @@ async def http(server):
     headers = {"Authorization": f"Bearer {KEY}"}
     async with httpx2.AsyncClient(base_url=f"{server.url}/api/v1", headers=headers) as client:
         yield client
-
-
-@pytest.fixture
-def word():
-    """A word of this test's own, because all tests share the engine."""
-    return f"w{uuid4().hex[:10]}"
 
 
 async def moment():

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from contextlib import asynccontextmanager, contextmanager
-from uuid import uuid4
 
 import pytest
 from fastmcp import Client
@@ -38,12 +37,6 @@ async def engine(server):
     """The engine of the gateway."""
     async with EngineClient(server.url, KEY) as client:
         yield client
-
-
-@pytest.fixture
-def word():
-    """A word that no other test uses."""
-    return f"w{uuid4().hex[:10]}"
 
 
 @pytest.fixture

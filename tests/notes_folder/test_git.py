@@ -86,15 +86,23 @@ def test_two_branches_are_switched_for_ever_and_each_file_keeps_its_note(kept, r
     assert kept.binned() == set()
 
 
-def test_a_branch_with_the_tags_and_title_of_an_agent_is_switched_as_any_other(kept, repository):
-    kept.write("letter.md", "A letter.\n")
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("A letter.\n", "---\ntitle: To Ada\ntags: [urgent]\n---\nA letter.\n"),
+        ("---\ntitle: A letter.\n---\nDear\n", "---\ntags: [urgent]\ntitle: To Ada\n---\nDear\n"),
+    ],
+    ids=["in the fields of kb", "in a field of the text"],
+)
+def test_a_branch_with_the_tags_and_title_of_an_agent_is_switched_as_any_other(kept, repository, text, named):
+    kept.write("letter.md", text)
     kept.settle()
     repository.commit("main")
     [note] = kept.notes()
     repository("checkout", "-q", "-b", "draft")
     kept.edit(note, title="To Ada", tags_add=["urgent"])
     kept.settle()
-    assert kept.file(note).read_text() == "---\ntitle: To Ada\ntags: [urgent]\n---\nA letter.\n"
+    assert kept.file(note).read_text() == named
     repository.commit("draft")
     for _ in range(3):
         for branch, title, tags in (("main", "A letter.", ()), ("draft", "To Ada", ("urgent",))):

@@ -402,14 +402,14 @@ def test_a_model_that_the_vectors_are_not_of_is_refused(url):
         PostgresStore(url, space(DIMENSIONS, model="other", digest="0" * 64))
 
 
-@pytest.mark.parametrize("secret", ["100%secret", "two secrets", "a@secret", "a/secret"])
+@pytest.mark.parametrize("secret", ["100%secret", "two secrets", "a@secret", "a/secret", "a@secret#1/x"])
 def test_a_url_that_cannot_be_read_is_refused_and_its_password_is_not_told(secret):
     url = f"postgresql://kb:{secret}@127.0.0.1:1/kb"
     for begin in (lambda: PostgresStore(url, space(DIMENSIONS)), lambda: space_in_use(Settings(database_url=url))):
         with pytest.raises(SettingError, match="KB_DATABASE_URL is not a valid URL") as refused:
             begin()
         told = refused.value
-        assert secret not in str(told)
+        assert "secret" not in str(told)
         assert (told.__cause__, told.__context__) == (None, None)
 
 

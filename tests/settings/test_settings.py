@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ import kb_cli.server
 import kb_mcp.settings
 from kb.api.errors import SettingError
 from kb.asgi.subapps import AppContext, SubApp
+from kb.running_engine import data_folder
 from kb.settings import EnvSettings, reveal, with_flags
 
 ALL = [
@@ -74,6 +76,43 @@ def test_a_wrong_value_is_not_quoted(name, value):
     with pytest.raises(SettingError, match=rf"^{name}: ") as refused:
         kb.settings.Settings.read({name: value})
     assert "wombat" not in str(refused.value)
+
+
+@pytest.mark.parametrize("value", ["/srv/kb\r", " /srv/kb ", "/srv/kb\t\n"])
+def test_blanks_and_ends_of_lines_around_a_value_are_no_part_of_it(value):
+    environment = {"KB_DATA_DIR": value, "KB_BACKUP_DIR": value, "KB_LOG_LEVEL": " \r"}
+    settings = kb.settings.Settings.read(environment)
+    assert settings.data_dir == settings.backup_dir == data_folder(environment) == Path("/srv/kb")
+    assert kb.telemetry.logging.LogSettings.read(environment).log_level == "info"
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ('"/srv/kb"', "remove the quotes"),
+        ("'/srv/kb'", "remove the quotes"),
+        ("$HOME/kb", "nothing replaces variables such as"),
+        ("${XDG_DATA_HOME}/kb", "nothing replaces variables such as"),
+        ("~nobody-of-this-name/kb", "no account of that name"),
+    ],
+)
+@pytest.mark.parametrize("name", ["KB_DATA_DIR", "KB_BACKUP_DIR", "KB_NOTES_DIR"])
+def test_what_a_shell_would_replace_makes_no_folder_of_that_name(name, value, says):
+    with pytest.raises(SettingError, match=f"^{name}: .*{says}"):
+        kb.settings.Settings.read({name: value})
+
+
+def test_a_key_in_quotes_is_used_as_it_is_and_the_log_says_so(caplog):
+    kb.settings.warn_of_quotes.cache_clear()
+    assert reveal(kb.settings.Settings.read({"KB_API_KEY": '"wombat"'}).api_key) == '"wombat"'
+    assert "KB_API_KEY: a key is in quotes" in caplog.text
+    assert "wombat" not in caplog.text
+
+
+def test_words_may_be_in_capitals():
+    log = kb.telemetry.logging.LogSettings.read({"KB_LOG_LEVEL": "WARNING", "KB_LOG_FORMAT": "JSON"})
+    assert (log.log_level, log.log_format) == ("warning", "json")
+    assert kb.settings.Settings.read({"KB_DEVICE": "CPU"}).device == "cpu"
 
 
 def test_a_setting_that_several_apps_read_is_declared_once():

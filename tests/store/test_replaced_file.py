@@ -112,14 +112,38 @@ def test_a_file_put_over_the_database_of_a_running_engine_gets_nothing_of_its_ch
         with store.write() as tx:
             tx.documents.add(content("only in the log"), "/late", [])
         put(old, settings.database_path)
-        with pytest.raises(DiskFault, match="was replaced while kb ran"), store.write():
+        with pytest.raises(DiskFault, match="was replaced, moved or removed while kb ran"), store.write():
             pass
-        with pytest.raises(StoreError, match="was replaced while kb ran"):
+        with pytest.raises(StoreError, match="was replaced, moved or removed while kb ran"):
             store.check()
     assert settings.database_path.read_bytes() == expected
     if put is shutil.copyfile:
         with pytest.raises(StoreError, match="was replaced, but"):
             texts(settings)
+
+
+def test_a_running_engine_takes_no_changes_while_its_folder_is_elsewhere(settings, tmp_path):
+    with open_store(settings, space(DIMENSIONS)) as store:
+        settings.data_dir.rename(tmp_path / "elsewhere")
+        with pytest.raises(DiskFault, match="If you moved it, move it back"), store.write():
+            pass
+        with pytest.raises(StoreError, match="moved or removed"):
+            store.check()
+        (tmp_path / "elsewhere").rename(settings.data_dir)
+        with store.write() as tx:
+            tx.documents.add(content("after the move"), "/after", [])
+        shutil.rmtree(settings.data_dir)
+        with pytest.raises(DiskFault, match="kb backup restore"), store.write():
+            pass
+
+
+def test_a_folder_that_was_moved_from_under_a_running_engine_has_all_that_it_accepted(settings, tmp_path):
+    with open_store(settings, space(DIMENSIONS)) as store:
+        with store.write() as tx:
+            tx.documents.add(content("only in the log"), "/late", [])
+        settings.data_dir.rename(tmp_path / "elsewhere")
+    assert not settings.data_dir.exists()
+    assert texts(Settings(data_dir=tmp_path / "elsewhere")) == {"/first", "/late"}
 
 
 def test_an_engine_that_starts_while_another_program_reads_starts_all_the_same(settings):

@@ -44,6 +44,9 @@ PREFIX: Final = "/api/v1"
 VERSION: Final = HEADER.lower()
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
+REMEDIES: Final = {413: " Raise its limit, client_max_body_size in nginx.", 502: " Check whether the engine runs."}
+"""What helps if a proxy answers for the engine, by status."""
+
 STANDARD = {"type", "title", "status", "detail"}
 """The members of every problem (RFC 9457); the others depend on the kind of error."""
 
@@ -643,6 +646,8 @@ def _error(answer: Response) -> errors.KbError:
         error = kind(str(problem["detail"]), extra={name: problem[name] for name in problem.keys() - STANDARD})
     except (ValueError, LookupError, TypeError, AttributeError):
         phrase = HTTPStatus(answer.status).phrase if answer.status in set(HTTPStatus) else ""
-        error = errors.KbError(f"The engine answered {answer.status} {phrase}.")
+        said = f"answered {answer.status} {phrase}."
+        proxy = f"Not the engine but a server before it, such as a proxy, {said}{REMEDIES.get(answer.status, '')}"
+        error = errors.KbError(f"The engine {said}" if VERSION in answer.headers else proxy)
     error.status = answer.status
     return error

@@ -149,7 +149,7 @@ class Outgoing:
             OSError: it cannot be written.
         """
         file = each.file
-        if self.parts.prefix and (self._takes_tags(each) or self._takes_title(each)):
+        if (self.parts.prefix and self._takes_tags(each)) or self._takes_title(each):
             return None  # it has another version now
         if file is None:
             return self._create(each)

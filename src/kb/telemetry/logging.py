@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from kb.settings import EnvSettings
+from kb.settings import EnvSettings, Word
 
 LOGGERS: Final = ("kb", "kb_mcp", "kb_web", "kb_cli", "uvicorn")
 """The loggers that follow KB_LOG_LEVEL. Other libraries log details at lower levels; kb keeps only their warnings."""
@@ -31,8 +31,8 @@ class LogSettings(EnvSettings):
         log_level: the least important lines that are written.
     """
 
-    log_format: Literal["console", "json"] = "console"
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Annotated[Literal["console", "json"], Word] = "console"
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], Word] = "info"
 
 
 def configure(settings: LogSettings) -> None:

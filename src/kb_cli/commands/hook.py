@@ -47,14 +47,14 @@ def hook() -> None:
 
 def context_for(event: dict[str, Any]) -> str:
     """Return what the agent should know; empty at events that only save something."""
-    name, about = event.get("hook_event_name"), ""
+    name, folder, about = event.get("hook_event_name"), session_folder(event), ""
     if name == "SessionStart":
         await_engine()
-        folder, session = session_folder(event), session_path(event)
-        about = call(lambda client: Brief(client, output.one_line).text(folder, session))
+        about = call(lambda client: Brief(client, output.one_line).text(folder, session_path(event)))
     elif name in PROMPTS and os.environ.get(RECALL, "").lower() not in OFF:
+        prompt = str(event.get("prompt") or "")
         with patience(is_new=False):
-            about = call(lambda client: Brief(client, output.one_line).about(str(event.get("prompt") or "")))
+            about = call(lambda client: Brief(client, output.one_line).about(prompt, folder))
     return about
 
 

@@ -3,6 +3,7 @@
 import gc
 import http.client
 import signal
+import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -45,10 +46,12 @@ def serve(
 
 
 def server() -> ModuleType:
-    """Return the server module. From here on, SIGTERM and SIGINT stop the start."""
+    """Return the server module. From here on, signals stop the start, and so does a terminal that is closed."""
     # The first process of a container ignores signals without a handler, and a start takes seconds.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, interrupt_start)
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # `nohup` lets it run on
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     # Most objects of the start live on: garbage collections would take a fifth of the start's time.
     gc.disable()
     try:

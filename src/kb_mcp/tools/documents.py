@@ -155,6 +155,9 @@ class DocumentTools:
         is_ranked = not (fts_only or vec_only or sort == "recent")
         data = self._limiter.search_results(best(reply, top, is_ranked=is_ranked))
         data["results"] = compact_answers.without_own(data["results"], current_name() or client_name())
+        for result in data["results"]:
+            if result.pop("changed", ""):
+                result |= await self._change_of_text(result["document_id"])  # or only its title or tags changed
         weak = [
             *corrected,
             *_operators(reply),
@@ -164,8 +167,7 @@ class DocumentTools:
             *_weakness(reply, fts_only=fts_only, vec_only=vec_only),
             *other_languages_text(reply),
         ]
-        if weak:
-            data["weak"] = " ".join(weak)
+        data |= compact_answers.given(weak=" ".join(weak))
         used = _with_operators(request, reply)
         if data["results"]:
             data |= compact_answers.given(rest=zone_of_days(used))
@@ -244,6 +246,11 @@ class DocumentTools:
             data["rest"] = LIST_END if cursor else await self._nothing_listed(request)
         data["rest"] = f"{data['rest']} {zone_of_days(request)}".strip()
         return rendered("kb_list", data)
+
+    async def _change_of_text(self, document_id: int) -> JSON:
+        with suppress(NotFound):  # it was just deleted
+            return compact_answers.change_of_text((await self._engine.history(document_id))["versions"])
+        return {}
 
     async def _described(self, reply: JSON, *, is_by_change: bool, characters: int, has_kinds: bool) -> JSON:
         """Return a page with the time of each document's last change, its kind, and the first characters."""
@@ -438,11 +445,8 @@ class DocumentTools:
             near = await in_thread(self._engine, document, around)
             if len(near) > 1:
                 return await self._several(near, max_tokens)
-        linked = (
-            await self._links(document_id)
-            if document["doc_type"] in LINKING_TYPES and not (place or from_chunk)
-            else {}
-        )
+        is_start = not (place or from_chunk)
+        linked = await self._links(document_id) if is_start and document["doc_type"] in LINKING_TYPES else {}
         is_window = bool(place) or around >= 0
         return self._read_within(
             max_tokens, lambda limiter: limiter.chunk_page(document, is_window=is_window, place=hit) | linked
@@ -645,9 +649,5 @@ def _list_end(data: JSON, corrected: list[str], order: str) -> str:
     by = {"date": ", latest date first", "id": ", in order of arrival", "oldest": ", oldest change first"}.get(
         order, ""
     )
-    end = (
-        f"{shown} of {total}{by}."
-        if data["next_cursor"] is None
-        else f"{shown} of {total}{by}. Next page: cursor={data['next_cursor']!r}."
-    )
-    return " ".join([*corrected, end])
+    more = "" if data["next_cursor"] is None else f" Next page: cursor={data['next_cursor']!r}."
+    return " ".join([*corrected, f"{shown} of {total}{by}.{more}"])

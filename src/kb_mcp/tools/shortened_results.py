@@ -193,6 +193,4 @@ def left_out_text(further: int, longer: int, *, has_excerpts: bool) -> str:
 
 def other_languages_text(reply: JSON) -> list[str]:
     """Return a sentence that names other languages to search in, if no document answers well."""
-    names = reply["other_languages"]
-    there = "that language" if len(names) == 1 else "those languages"
-    return [f"Other documents are in {', '.join(names)}: also search in {there}."] if names else []
+    return [f"Also search in {', '.join(names)}."] if (names := reply["other_languages"]) else []

@@ -105,7 +105,7 @@ def checked(url: str, setting: str = "KB_DATABASE_URL") -> str:
     """
     with suppress(psycopg.ProgrammingError):
         parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
-        if "@" not in parts.get("host", "")[1:] and parts.get("port", "0").replace(",", "0").isdigit():
+        if not {"@", "#"} & set(parts.get("host", "")[1:]) and parts.get("port", "0").replace(",", "0").isdigit():
             return url
     raise SettingError(
         f"{setting} is not a valid URL of the form postgresql://user:password@host/database. In a user or a password,"

@@ -57,10 +57,12 @@ class FileIdentity:
             note(path).write_text(str(self._mark))
 
     def is_replaced(self) -> bool:
-        """Return whether the path leads to another file by now, or the file has other content."""
+        """Return whether the path leads to another file or to none by now, or the file has other content."""
         try:
             inode = self._path.stat().st_ino
-        except OSError:  # such as an unmounted disk, which the next statement reports
+        except FileNotFoundError:  # moved or removed: the open file takes changes that nobody would find again
+            return True
+        except OSError:  # such as a fault of the disk, which the next statement reports
             return False
         return inode != self._inode or (self._is_marked and self._read() != self._mark)
 
