@@ -387,7 +387,7 @@ async def test_an_image_with_ocr_reads_scans_in_the_locked_container_and_those_i
 
 
 def test_an_image_with_a_packed_model_uses_it_without_a_network(stack, tmp_path):
-    packed = stack.folder / "containers" / "mine.kbmodel"
+    packed = stack.folder / "containers" / "model" / "mine.kbmodel"
     pack(install(str(write_small_model(tmp_path / "small")), tmp_path / "data"), packed)
     stack.environment |= {"KB_MODEL": packed.name, "KB_VERSION": f"{VERSION}-model"}
     stack.compose("build", "engine")
