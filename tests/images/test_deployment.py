@@ -117,7 +117,7 @@ def put_model(tmp_path, monkeypatch):
     """Puts the model of an image into a folder, as its build does, with files that were given to it."""
     (tmp_path / "given").mkdir()
     monkeypatch.chdir(tmp_path / "given")
-    put = runpy.run_path(str(ROOT / "containers" / "model.py"))["put"]
+    put = runpy.run_path(str(ROOT / "containers" / "model" / "put.py"))["put"]
 
     def run(wanted):
         put(wanted, tmp_path / "model")
@@ -130,8 +130,10 @@ def put_model(tmp_path, monkeypatch):
 def test_an_image_takes_a_packed_model_and_int8_if_that_suits_it(put_model, tmp_path, suits_int8):
     files = install(str(write_small_model(tmp_path / "small")), tmp_path / "data")
     write_manifest(files.onnx.parent, replace(files.manifest, suits_int8=suits_int8))
+    files.onnx.chmod(0o600)
     pack(files, tmp_path / "given" / "mine.kbmodel")
     found = put_model("mine.kbmodel")
+    assert stat.S_IMODE(found.onnx.stat().st_mode) == 0o644
     assert (found.manifest.model, found.manifest.suits_int8) == ("small", suits_int8)
     rounded = in_precision(replace(found, manifest=replace(found.manifest, suits_int8=True)), tmp_path / "none", "int8")
     assert rounded.onnx.is_relative_to(tmp_path / "model") is suits_int8
