@@ -22,13 +22,11 @@ from bench.collection import Collection, collection
 from bench.precisions import Remembering, Scores, asked, fill
 from kb.embed.models.prepare import prepare
 from kb.embed.onnx.embedder import OnnxEmbedder
+from kb_cli.commands.model import LOST
 from kb_cli.evaluation import mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-LOST = 0.005
-"""The most nDCG@10 that int8 may cost."""
 
 
 def thinned(whole: Collection, part: int) -> Collection:
@@ -55,10 +53,6 @@ def compare(wanted: Collection, models: Mapping[str, Remembering]) -> float:
             print(f"{line}; {time.process_time() - begun:.0f} CPU s", flush=True)
     full, rounded = list(found.values())[-2:]
     print(rounded.report("int8 to fp32", full)[0], flush=True)
-    return full_less(full, rounded)
-
-
-def full_less(full: Scores, rounded: Scores) -> float:
     return mean([one.ndcg - other.ndcg for one, other in zip(full.measures, rounded.measures, strict=True)]).value
 
 

@@ -87,6 +87,13 @@ def test_make_publishes_the_engine_only_if_asked(tmp_path):
     assert said == ["compose/compose.yaml", "compose/engine-port.yaml", "compose/cuda.yaml"]
 
 
+def test_make_builds_no_image_where_none_can_be_built(tmp_path):
+    folder = fresh_copy(tmp_path)
+    assert " build" in output_of("make", "-n", "up", cwd=folder)
+    said = output_of("make", "-n", "up", "BUILD=no", cwd=folder)
+    assert (" build" in said, "back-up-first.sh" in said, " up --detach" in said) == (False, True, True)
+
+
 @pytest.mark.parametrize("target", mostly_rare(["up", "up-gpu", "logs", "down"]))
 def test_make_honours_a_file_of_the_operators_own_and_gives_it_the_last_word(tmp_path, target):
     folder = fresh_copy(tmp_path)
@@ -110,7 +117,7 @@ def put_model(tmp_path, monkeypatch):
     """Puts the model of an image into a folder, as its build does, with files that were given to it."""
     (tmp_path / "given").mkdir()
     monkeypatch.chdir(tmp_path / "given")
-    put = runpy.run_path(str(ROOT / "containers" / "model.py"))["put"]
+    put = runpy.run_path(str(ROOT / "containers" / "model" / "put.py"))["put"]
 
     def run(wanted):
         put(wanted, tmp_path / "model")
@@ -123,8 +130,10 @@ def put_model(tmp_path, monkeypatch):
 def test_an_image_takes_a_packed_model_and_int8_if_that_suits_it(put_model, tmp_path, suits_int8):
     files = install(str(write_small_model(tmp_path / "small")), tmp_path / "data")
     write_manifest(files.onnx.parent, replace(files.manifest, suits_int8=suits_int8))
+    files.onnx.chmod(0o600)
     pack(files, tmp_path / "given" / "mine.kbmodel")
     found = put_model("mine.kbmodel")
+    assert stat.S_IMODE(found.onnx.stat().st_mode) == 0o644
     assert (found.manifest.model, found.manifest.suits_int8) == ("small", suits_int8)
     rounded = in_precision(replace(found, manifest=replace(found.manifest, suits_int8=True)), tmp_path / "none", "int8")
     assert rounded.onnx.is_relative_to(tmp_path / "model") is suits_int8

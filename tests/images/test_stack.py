@@ -387,12 +387,22 @@ async def test_an_image_with_ocr_reads_scans_in_the_locked_container_and_those_i
 
 
 def test_an_image_with_a_packed_model_uses_it_without_a_network(stack, tmp_path):
-    packed = stack.folder / "containers" / "mine.kbmodel"
+    packed = stack.folder / "containers" / "model" / "mine.kbmodel"
     pack(install(str(write_small_model(tmp_path / "small")), tmp_path / "data"), packed)
     stack.environment |= {"KB_MODEL": packed.name, "KB_VERSION": f"{VERSION}-model"}
     stack.compose("build", "engine")
-    image = f"kb-engine:{VERSION}-model"
-    listed = json.loads(output_of("docker", "run", "--rm", "--network", "none", image, "model", "list", "--json"))
+    run = ("docker", "run", "--detach", "--rm", "--network", "none", "--env", "KB_API_KEY=key")
+    container = output_of(*run, f"kb-engine:{VERSION}-model").strip()
+    try:
+        healthy = partial(subprocess.run, ["docker", "exec", container, "kb", "healthcheck"], check=False)
+        eventually("it is healthy", healthy, lambda done: done.returncode == 0)
+        output_of("docker", "exec", container, "kb", "addnote", "The key is under the mat.", "--wait")
+        assert "under the mat" in output_of(
+            "docker", "exec", container, "kb", "search", "where is the key", "--vec-only"
+        )
+        listed = json.loads(output_of("docker", "exec", container, "kb", "model", "list", "--json"))
+    finally:
+        output_of("docker", "stop", container)
     assert [each["name"] for each in listed["models"] if each["is_in_use"]] == ["small"]
     packed.unlink()
     del stack.environment["KB_MODEL"]

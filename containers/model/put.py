@@ -1,6 +1,6 @@
 """Put the model of an image into a folder: the one that is named, in int8 too if that suits it.
 
-    python model.py [NAME|OWNER/NAME|FILE] FOLDER
+    python put.py [NAME|OWNER/NAME|FILE] FOLDER
 
 FILE is a model that `kb model pack` wrote. Without a name, it is the default model.
 """
@@ -22,6 +22,8 @@ def put(wanted: str, folder: Path) -> None:
         rounded = in_precision(files, made / "models", INT8)
         rounded.onnx.parent.rename(files.onnx.parent / INT8)
     files.onnx.parent.rename(folder)
+    for path in (folder, *folder.rglob("*")):  # whoever packed it may have kept it private
+        path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 if __name__ == "__main__":
