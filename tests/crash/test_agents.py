@@ -29,7 +29,7 @@ MOST_CALLS = 10
 
 FILLER = "Patient clerks keep the ledgers of the counting house. "
 HEADERS = {"Accept": "application/json, text/event-stream"}
-UNANSWERED = ("is unreachable", "Try once more", "try again")
+UNANSWERED = ("is unreachable", "try once more", "try again")
 """What an agent is told when it cannot know whether its call was carried out."""
 
 
@@ -119,7 +119,7 @@ class Agent:
                 if not result.get("isError"):
                     self.acknowledged[tool] += 1
                     return result["structuredContent"], ""
-                if not any(sign in said for sign in UNANSWERED):
+                if not any(sign in said.lower() for sign in UNANSWERED):
                     assert attempt, f"{tool} {arguments}: {said}"
                     self.acknowledged[tool] += 1
                     return {}, said

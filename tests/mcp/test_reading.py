@@ -195,7 +195,7 @@ async def test_a_date_and_tags_that_all_results_have_are_said_once(agent, word):
         found = next(value for value in result.structured_content.values() if isinstance(value, list))
         assert all(word in each["tags"] for each in found), tool
     assert f"\nAll: tags {word}.\n" in text
-    searched = (await agent.call_tool("kb_search", {"query": word})).content[0].text
+    searched = (await agent.call_tool("kb_search", {"query": word, "fts_only": True})).content[0].text
     assert f"\n>>> All: notes · 2026-02-03 · tags {word}.\n" in searched
 
 

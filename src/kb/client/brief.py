@@ -24,7 +24,6 @@ KINDS: Final = (
     ["memory"],
 )
 """The tags of the notes in a brief, by kind."""
-OF_KINDS: Final = frozenset({CORE}.union(*KINDS))
 MOST_OF_KIND: Final = 5
 MOST_MEMORIES: Final = 12
 MOST_TEXT: Final = 300
@@ -106,8 +105,8 @@ class Brief:
         """
         asked = prompt if len(prompt) <= 2 * MOST_PROMPT else f"{prompt[:MOST_PROMPT]} {prompt[-MOST_PROMPT:]}"
         words = PROMPT_WORD.findall(asked)
-        sizes = [len(word.encode()) for word in words]
-        if prompt.startswith(("/", "!", "<")) or sum(size for size in sizes if size >= LONG_WORD) < ENOUGH:
+        size = sum(len(word) for word in map(str.encode, words) if len(word) >= LONG_WORD)
+        if prompt.startswith(("/", "!", "<")) or size < ENOUGH:
             return ""
         answer = await self._client.search(query=" ".join(words), top=MOST_ABOUT, max_tokens=ABOUT_TOKENS)
         today = datetime.now(UTC).date().isoformat()
@@ -122,10 +121,10 @@ class Brief:
         return "\n".join([ABOUT, *lines]) if lines else ""
 
     def _about(self, result: dict[str, Any], own: frozenset[str]) -> str:
-        tags = sorted({*result["tags"]} - OF_KINDS, key=lambda tag: (tag not in own, tag))[:1]
+        tags = sorted({*result["tags"]}.difference([CORE], *KINDS), key=lambda tag: (tag not in own, tag))[:1]
         kind, title = ("", "") if result["doc_type"] == "note" else (result["doc_type"], f"{result['title'][:30]}: ")
-        project = "".join(self._plain_or_quoted(tag, SIMPLE_TAG, MOST_TAG) for tag in tags)
-        head = ", ".join(filter(None, (str(result["document_id"]), self._day(result), kind, project)))
+        projects = [self._plain_or_quoted(tag, SIMPLE_TAG, MOST_TAG) for tag in tags]
+        head = ", ".join(filter(None, (str(result["document_id"]), self._day(result), kind, *projects)))
         text = f"{title}{FRONT_MATTER.sub('', result['text'])}{' …' if result['truncated'] else ''}"
         return f"- {head}: {self._quoted(text, MOST_TEXT)}"
 

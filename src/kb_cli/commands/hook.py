@@ -52,9 +52,8 @@ def context_for(event: dict[str, Any]) -> str:
         await_engine()
         about = call(lambda client: Brief(client, output.one_line).text(folder, session_path(event)))
     elif name in PROMPTS and os.environ.get(RECALL, "").lower() not in OFF:
-        prompt = str(event.get("prompt") or "")
         with patience(is_new=False):
-            about = call(lambda client: Brief(client, output.one_line).about(prompt, folder))
+            about = call(lambda client: Brief(client, output.one_line).about(str(event.get("prompt") or ""), folder))
     return about
 
 
