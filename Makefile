@@ -19,7 +19,7 @@ SOURCES := src tests bench packaging
 # Without compiled modules, each of the many processes of a run would compile its imports, which takes two seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup serve install uninstall release up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
+.PHONY: setup serve install uninstall release publish up up-gpu up-rocm up-postgres down logs reference site bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   drill test-crash test-crash-postgres test-offline test-reference \
   test-schema fuzz conformance clients packages soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-memory bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
@@ -59,7 +59,7 @@ uninstall:
 	rm -rf "$(TOOL)" "$(or $(XDG_STATE_HOME),$(HOME)/.local/state)/kb"
 	@echo "kb is uninstalled. Your data is still in $(or $(KB_DATA_DIR),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/kb)."
 
-# The stack of containers. It needs only Docker with compose.
+# The stack of containers. It needs only Docker with compose. With BUILD=no, the images must be here already.
 COMPOSE = docker compose -f compose/compose.yaml \
   $(if $(KB_ENGINE_PORT)$(shell grep -s '^KB_ENGINE_PORT=.' compose/.env),-f compose/engine-port.yaml) \
   $(if $(POSTGRES),-f compose/postgres.yaml,$(if $(REPLICA),-f compose/litestream.yaml)) \
@@ -76,7 +76,7 @@ up-rocm: export KB_RENDER_GID ?= $(shell getent group render | cut -d: -f3)
 
 up up-gpu up-rocm:
 	@compose/make-env.sh
-	$(COMPOSE) build
+	$(if $(filter no,$(BUILD)),,$(COMPOSE) build)
 	@compose/back-up-first.sh $(COMPOSE)
 	$(COMPOSE) up --detach --wait || { $(COMPOSE) logs --tail 3; exit 1; }
 
@@ -113,9 +113,16 @@ test-changed: .venv/dev.stamp
 ci-full:
 	.ci/full
 
-# All files of a release, in build/release: make release ADDRESS=https://…, the folder on the web that will hold them.
+# All files of a release, in build/release: make release ADDRESS=https://… IMAGES=registry.example.org/kb. ADDRESS is the folder on
+# the web that will hold them, and IMAGES, if there is one, the place of the images.
 release: .venv/dev.stamp sbom
-	$(BIN)/python packaging/release.py build/release $(ADDRESS)
+	$(BIN)/python packaging/release.py build/release $(or $(ADDRESS),https://example.org/kb) $(IMAGES)
+
+# Upload build/release: the packages to the index UV_PUBLISH_URL, and with IMAGES=registry.example.org/kb also both images.
+publish: export KB_VERSION ?= $(shell $(BIN)/python -c 'from kb import __version__; print(__version__)')
+publish: .venv/dev.stamp
+	$(if $(IMAGES),docker compose --env-file /dev/null -f compose/compose.yaml build)
+	PATH="$(CURDIR)/$(BIN):$$PATH" packaging/publish.sh build/release $(IMAGES)
 
 # build/kb.mcpb, which Claude Desktop installs with a double click, and build/server.json for the MCP registry. BUNDLE_URL is
 # the address of the bundle.
@@ -125,6 +132,10 @@ bundle: .venv/dev.stamp
 # The pages in docs/reference, from the texts of the program. The tests fail if a page is out of date.
 reference: .venv/dev.stamp
 	$(BIN)/python -m tests.docs.reference
+
+# The docs as a static site in build/site, to read without a running kb.
+site: .venv/dev.stamp
+	$(BIN)/python packaging/static_site.py build/site
 
 # The docs in a browser (Debian: chromium-driver). tests/docs/browser.sh installs it on Debian.
 test-docs: .venv/dev.stamp

@@ -11,6 +11,7 @@ import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from kb import __version__
@@ -30,6 +31,7 @@ SOURCES: Final = (
     "NOTICE",
     "requirements/runtime.txt",
 )
+SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 COMMAND: Final = ("run", "--no-project", "--with-requirements", "${__dirname}/requirements/runtime.txt")
 
 
@@ -64,6 +66,14 @@ def manifest() -> dict[str, Any]:
     }
 
 
+def name_in_registry(url: str) -> str:
+    """Return kb's name in a namespace that the owner of an address may use: that of the domain, or a GitHub account."""
+    address = urlsplit(url)
+    host, account = address.hostname or "kb.local", address.path.split("/")[1:2]
+    namespace = ["io", "github", *account] if host == "github.com" else reversed(host.split("."))
+    return ".".join(namespace) + "/kb"
+
+
 def server(bundle: Path, url: str) -> dict[str, Any]:
     """Return the registry's entry for a bundle at the address `url`."""
     package = {
@@ -73,7 +83,8 @@ def server(bundle: Path, url: str) -> dict[str, Any]:
         "fileSha256": hashlib.sha256(bundle.read_bytes()).hexdigest(),
         "transport": {"type": "stdio"},
     }
-    return {"name": "local.kb/kb", "description": ABOUT, "version": __version__, "packages": [package]}
+    about = {"name": name_in_registry(url), "description": ABOUT, "version": __version__}
+    return {"$schema": SCHEMA, **about, "packages": [package]}
 
 
 def sources() -> Iterator[Path]:

@@ -1,6 +1,6 @@
-"""Make the files of a release: `python packaging/release.py FOLDER ADDRESS`.
+"""Make the files of a release: `python packaging/release.py FOLDER ADDRESS [IMAGES]`.
 
-ADDRESS is the folder on the web that will hold them.
+ADDRESS is the folder on the web that will hold them, and IMAGES the place of the images: `registry.example.org/kb`.
 
 Two runs from one commit give the same bytes: every date in an archive is the one of the commit.
 """
@@ -82,16 +82,17 @@ def formula(source: Path, address: str) -> str:
     return FORMULA.format(about=bundle.ABOUT, address=address, source=source.name, digest=digest(source))
 
 
-def compose() -> str:
+def compose(images: str = "") -> str:
     """Return the stack for people without a clone: the same services, from images that are only loaded or pulled."""
     stack = yaml.safe_load((ROOT / "compose/compose.yaml").read_text())
     for service in stack["services"].values():
         service.pop("build")
+        service["image"] = f"{images}/{service['image']}".lstrip("/")
     stack = {name: part for name, part in stack.items() if not name.startswith("x-")}
     return HEAD + str(yaml.safe_dump(stack, sort_keys=False, width=120))
 
 
-def build(folder: Path, address: str) -> None:
+def build(folder: Path, address: str, images: str) -> None:
     """Write all files of the release and SHA256SUMS into an empty folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -100,7 +101,7 @@ def build(folder: Path, address: str) -> None:
     [source] = folder.glob("*.tar.gz")
     bundle.build(folder, f"{address}/kb.mcpb")
     (folder / "kb.rb").write_text(formula(source, address))
-    (folder / "compose.yaml").write_text(compose())
+    (folder / "compose.yaml").write_text(compose(images))
     shutil.copy(ROOT / "requirements/runtime.txt", folder / "requirements.txt")
     for file in sorted((ROOT / "build/sbom").glob("*.json")):
         shutil.copy(file, folder / f"sbom-{file.name}")
@@ -110,4 +111,4 @@ def build(folder: Path, address: str) -> None:
 
 
 if __name__ == "__main__":
-    build(Path(sys.argv[1]).resolve(), sys.argv[2].rstrip("/") if len(sys.argv) > 2 else "https://example.org/kb")
+    build(Path(sys.argv[1]).resolve(), sys.argv[2].rstrip("/"), "".join(sys.argv[3:]).rstrip("/"))

@@ -47,6 +47,15 @@ def read_questions(path: Path) -> list[Question]:
     return questions
 
 
+def read_documents(folder: Path) -> dict[str, tuple[str, str]]:
+    """Return the title and the text of each document of a folder in BEIR format."""
+    try:
+        records = [json.loads(line) for line in (folder / "corpus.jsonl").read_text("utf-8").splitlines()]
+        return {each["_id"]: (each.get("title") or "", each["text"]) for each in records if each["text"].strip()}
+    except (OSError, UnicodeDecodeError, LookupError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"{folder}/corpus.jsonl cannot be read: {error}") from error
+
+
 def _read_yaml(path: Path) -> list[Question]:
     import yaml
 

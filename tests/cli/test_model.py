@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
 from kb.client.client import EngineClient
 from tests.http.conftest import added
 from tests.support.model_hub import model_hub
-from tests.support.small_models import write_small_model
+from tests.support.small_models import WORDS, write_small_model
 
 NAME = "someone/small-model"
 
@@ -59,3 +60,32 @@ def test_a_packed_model_is_used_without_an_engine_or_a_network(outside, tmp_path
     used = outside("model", "use", packed, "--yes", env=there)
     assert used.returncode == 0, used.stderr
     assert "raw (weights " in used.stdout
+
+
+@pytest.mark.slow
+def test_a_model_is_measured_on_the_documents_and_questions_of_a_folder(outside, tmp_path, model_files):
+    raw, folder, draws = write_small_model(tmp_path / "raw"), tmp_path / "questions", random.Random(1)
+    here = {"KB_DATA_DIR": str(tmp_path / "data")}
+    (tmp_path / "data" / "models").mkdir(parents=True)
+    (tmp_path / "data" / "models" / "all-MiniLM-L6-v2").symlink_to(model_files.onnx.parent)
+    folder.mkdir()
+    texts = [" ".join(draws.choices(WORDS[4:], k=24)) for _ in range(12)]
+    lines = {"corpus": texts, "queries": [text[:40] for text in texts]}
+    for name, each in lines.items():
+        records = [json.dumps({"_id": str(number), "text": text}) for number, text in enumerate(each)]
+        (folder / f"{name}.jsonl").write_text("\n".join(records))
+    (folder / "qrels.tsv").write_text("\n".join(["q\td\tgrade", *(f"{each}\t{each}\t1" for each in range(12))]))
+    done = outside("model", "measure", raw, folder, env=here)
+    assert (done.returncode, done.stderr) == (0, "")
+    fp32, int8, verdict = done.stdout.splitlines()
+    assert fp32.startswith("fp32: nDCG@10 ")
+    assert int8.startswith("int8: nDCG@10 ")
+    [manifest] = (tmp_path / "data").glob("models/raw-[0-9a-f]*/manifest.json")
+    suits = json.loads(manifest.read_bytes())["suits_int8"]
+    assert verdict == ("int8 suits this model." if suits else "int8 does not suit this model.")
+    gained = float(int8.split()[2].strip(",")) - float(fp32.split()[2].strip(","))
+    assert suits is (gained >= -0.005)
+    (folder / "corpus.jsonl").write_text("[]\n")
+    refused = outside("model", "measure", "raw", folder, env=here)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "corpus.jsonl cannot be read" in refused.stderr

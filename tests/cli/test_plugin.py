@@ -218,15 +218,35 @@ def test_an_engine_that_is_away_stops_no_agent(kb):
     assert "unreachable" in told.stderr
 
 
-def at_prompt(kb, prompt, name="UserPromptSubmit", **options):
+def at_prompt(kb, prompt, name="UserPromptSubmit", cwd="", **options):
     """What the agent is told about a prompt."""
-    told = kb("hook", text=event(name, prompt=prompt), **options)
+    told = kb("hook", text=event(name, prompt=prompt, cwd=cwd), **options)
     assert (told.returncode, told.stderr) == (0, "")
     if not told.stdout:
         return ""
     output = json.loads(told.stdout)["hookSpecificOutput"]
     assert output["hookEventName"] == name
     return output["additionalContext"]
+
+
+def test_what_joins_a_prompt_names_its_project_and_the_sessions_own_comes_first(kb, tag):
+    for place in ("cellar", "attic"):
+        kb.note(
+            f"The {tag} kiln is fired at 1,040 degrees.\n\nSaid for the {place}.",
+            "--tags",
+            f"decision,{tag}{place}",
+        )
+    for place, other in (("cellar", "attic"), ("attic", "cellar")):
+        told = at_prompt(kb, f"how hot is the {tag} kiln fired", cwd=f"/home/ann/{tag}{place}")
+        heads = [line.partition(': "')[0] for line in told.splitlines() if f"The {tag} kiln" in line]
+        assert [head.rpartition(", ")[2] for head in heads] == [f"{tag}{place}", f"{tag}{other}"]
+
+
+def test_what_joins_a_prompt_from_a_mail_is_marked_as_one(kb, tag, tmp_path):
+    mail = tmp_path / f"{tag}.eml"
+    mail.write_text(f"Subject: trailer\nFrom: a@b.example\nTo: c@d.example\n\nThe {tag} trailer weighs 480 kilos.\n")
+    kb("add", str(mail), "--wait")
+    assert ", eml: " in at_prompt(kb, f"how many kilos does the {tag} trailer weigh")
 
 
 @pytest.mark.parametrize("name", ["UserPromptSubmit", "BeforeAgent"])

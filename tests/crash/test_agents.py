@@ -64,7 +64,13 @@ class Agent:
 
     async def add(self, http, **more):
         text = self.sentence()
-        receipt, _ = await self.call(http, "kb_addnote", text=text, tags=[self.name], **more)
+        receipt, refused = await self.call(http, "kb_addnote", text=text, tags=[self.name], **more)
+        assert not refused, refused
+        while "document_id" not in receipt:  # it waits until the engine has loaded its model
+            answer, refused = await self.call(http, "kb_jobs", job_id=receipt["job_id"])
+            assert not refused, refused
+            (receipt,) = answer["jobs"]
+            assert receipt["status"] != "failed", receipt
         self.texts[receipt["document_id"]] = text
         self.lines[receipt["document_id"]] = []
         return receipt["document_id"]

@@ -25,6 +25,7 @@ from kb.documents.restore_document import restore
 from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.documents.write_new_note import NoteIntake
 from kb.documents.write_updated_note import update_note
+from kb.embed.protocol import Likeness
 from kb.ingest import vectors_at_once
 from kb.ingest.active_model import ActiveModel
 from kb.ingest.vectors_at_once import NoteVectors
@@ -62,6 +63,21 @@ class Gate(WrappedModel):
             raise RuntimeError("the device is lost")
         self.open.wait(20)
         return self._embedder.embed_passages(texts, alone=alone)
+
+
+class Squeezed(WrappedModel):
+    """The real model, but unrelated texts have a cosine of 0.8, as by some models in many languages."""
+
+    def __init__(self, embedder, likeness):
+        super().__init__(embedder)
+        self.spec = replace(embedder.spec, name="squeezed", digest="ab" * 32, likeness=likeness)
+
+    def embed_passages(self, texts, *, alone=True):
+        vectors = self._embedder.embed_passages(texts, alone=alone)
+        vectors[:, 0] = 0
+        vectors *= np.sqrt(0.2) / np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors[:, 0] = np.sqrt(0.8)
+        return vectors
 
 
 @pytest.fixture
@@ -550,6 +566,21 @@ def test_alike_notes_are_a_hint_with_their_beginnings(store, intake):
     assert (nearest.document_id, nearest.title, nearest.text) == (same.document_id, FERRY, FERRY)
     assert all(len(note.text) <= 120 for note in answer.alike)
     assert first.document_id not in [note.document_id for note in add(intake, "Bruno prefers tea.").alike]
+
+
+@pytest.mark.parametrize(("measured", "is_named"), [((5.0, -4.0, 5.0, -4.0), True), ((), False)])
+def test_cosines_of_another_model_say_what_is_alike_if_they_were_measured(
+    make_store, embedder, pool, tmp_path, monkeypatch, measured, is_named
+):
+    monkeypatch.setattr(vectors_at_once, "PATIENCE_SECONDS", 20)
+    model = Squeezed(embedder, Likeness(*measured))
+    with make_store(model="squeezed", digest=model.spec.digest) as store:
+        intake = NoteIntake(store, FolderBlobs(tmp_path), NoteVectors(model, pool))
+        first = add(intake, "Anna leads the Harbor team.")
+        add(intake, "Bruno leads the kitchen.")
+        alike = add(intake, "The Harbor team is led by Anna.").alike
+        assert [note.document_id for note in alike] == ([first.document_id] if is_named else [])
+        assert all(0.82 <= note.likeness <= 1 for note in alike)
 
 
 def test_if_new_stores_nothing_that_is_known_or_alike(store, intake):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -12,12 +13,19 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from kb.api.errors import ModelError
-from kb.embed.artifact import load_model
+from kb.embed import open as opening
+from kb.embed.artifact import load_model, write_manifest
 from kb.embed.models import hub as hub_module
 from kb.embed.models.catalogue import catalogue
-from kb.embed.models.install import install, installed, pack
+from kb.embed.models.install import check_known, install, installed, pack
+from kb.embed.models.prepare import in_precision
 from kb.embed.models.sentence_transformer import convert
 from kb.embed.onnx.embedder import OnnxEmbedder
+from kb.embed.onnx.requirements import INT8_FLAGS
+from kb.embed.onnx.session import detect_machine
+from kb.embed.open import open_model
+from kb.repair.measure_model import MeasuredModel
+from kb.settings import Settings
 from tests.support.disks import small_disk
 from tests.support.model_hub import model_hub
 from tests.support.small_models import WIDTH, WORDS, write_small_model
@@ -74,6 +82,15 @@ def test_a_download_that_was_given_up_goes_on_the_next_time(hub, tmp_path):
     assert weights_asked(hub)[-1] == begun
 
 
+def test_a_hub_behind_a_proxy_is_asked_through_it(hub, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://hub.invalid")
+    monkeypatch.setenv("http_proxy", hub.url)
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    assert install(NAME, tmp_path / "data").manifest.model == "small-model"
+    assert hub.hosts == {"hub.invalid"}
+
+
 def test_a_server_without_ranges_is_asked_for_all_of_it(hub, tmp_path):
     hub.knows_ranges, hub.breaks = False, [1000]
     install(NAME, tmp_path / "data")
@@ -114,6 +131,14 @@ def test_a_disk_without_room_is_refused_before_anything_is_fetched(hub, tmp_path
     with small_disk(tmp_path / "disk", 4) as disk, pytest.raises(ModelError, match="MB free, but the model needs"):
         install("multilingual-e5-small", disk)
     assert hub.asked == []
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    ["intfloat/multilingual-e5-small", f"{hub_module.HUB}/intfloat/multilingual-e5-small", "Multilingual-E5-Small"],
+)
+def test_a_model_of_the_catalogue_is_known_by_any_of_its_names(tmp_path, wanted):
+    assert check_known(wanted, tmp_path) == catalogue()["multilingual-e5-small"]
 
 
 @pytest.mark.parametrize(
@@ -220,3 +245,61 @@ def test_a_model_in_the_folder_of_an_image_is_not_fetched(hub, tmp_path, model_f
     files = install("all-MiniLM-L6-v2", tmp_path / "data", model_dir=model_files.onnx.parent)
     assert files.onnx == model_files.onnx
     assert hub.asked == []
+
+
+@pytest.mark.parametrize(("suits_int8", "precision"), [(True, "int8"), (False, "fp32"), (None, "fp32")])
+def test_a_model_runs_in_int8_by_itself_if_it_was_measured_to_rank_as_well(
+    raw, tmp_path, monkeypatch, suits_int8, precision
+):
+    machine = replace(detect_machine(), cpu_flags=INT8_FLAGS)
+    monkeypatch.setattr(opening, "detect_machine", lambda: machine)
+    files = install(str(raw), tmp_path)
+    write_manifest(files.onnx.parent, replace(files.manifest, suits_int8=suits_int8))
+    measured = install("raw", tmp_path)
+    opened = open_model(measured, tmp_path, "cpu", "auto", None, lambda *_: None)
+    assert opened.spec.precision == precision
+    if suits_int8 is False:
+        with pytest.raises(ModelError, match="'kb model measure' found that raw ranks worse in int8"):
+            open_model(measured, tmp_path, "cpu", "int8", None, lambda *_: None)
+
+
+def documents_of(count):
+    """So many texts of the words that the small model knows, each in another order."""
+    known = WORDS[4:]
+    return {
+        f"d{number}": ("", " ".join(known[(place * (number + 2) + number) % len(known)] for place in range(24)))
+        for number in range(count)
+    }
+
+
+def test_what_was_measured_on_given_documents_is_kept_with_the_model(raw, tmp_path, model_files):
+    documents = documents_of(12)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "all-MiniLM-L6-v2").symlink_to(model_files.onnx.parent)
+    model = MeasuredModel(str(raw), Settings(data_dir=tmp_path), documents)
+    for precision in ("fp32", "int8"):
+        ranking = model.rank(precision, ["key mat", "my flat"], 5)
+        assert [len(set(keys)) for keys in ranking.keys] == [5, 5]
+        assert all(key in documents for keys in ranking.keys for key in keys)
+        assert ranking.pace > 0
+    before = model.files.manifest.likeness
+    model.keep(suits_int8=True)
+    kept = install("raw", tmp_path)
+    assert kept.manifest.suits_int8 is True
+    assert len(kept.manifest.likeness) == 4
+    assert kept.manifest.likeness != before
+    made = tmp_path / "models" / "raw-int8" / "model.onnx"
+    stamp = made.stat().st_mtime_ns
+    assert in_precision(kept, tmp_path / "models", "int8").manifest.likeness == kept.manifest.likeness
+    assert made.stat().st_mtime_ns == stamp, "it is not converted again"
+
+
+def test_documents_that_say_too_little_are_refused_and_the_model_stays_as_it_was(raw, tmp_path, model_files):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "all-MiniLM-L6-v2").symlink_to(model_files.onnx.parent)
+    model = MeasuredModel(str(raw), Settings(data_dir=tmp_path), documents_of(3))
+    model.rank("fp32", ["key"], 5)
+    before = install("raw", tmp_path).manifest
+    with pytest.raises(ModelError, match="at least 10 texts of 16 words"):
+        model.keep(suits_int8=True)
+    assert install("raw", tmp_path).manifest == before

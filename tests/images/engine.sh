@@ -21,7 +21,7 @@ main() {
   make_base
   trap - ERR
   # Build steps use the host's network, which is known to reach the package indexes.
-  PYTHON_IMAGE=$BASE KB_BUILD_NETWORK=host "$@"
+  PATH=$PATH:$work/packages/usr/bin PYTHON_IMAGE=$BASE KB_BUILD_NETWORK=host "$@"
 }
 
 finish() {
@@ -35,7 +35,8 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends docker.io mmdebstrap iptables >/dev/null
 }
 
-# compose and buildx are single files: they are taken out of their packages, and the machine's own suite stays what it is.
+# compose, buildx and a registry for images are single files: they are taken out of their packages, so that the machine's own
+# suite stays what it is, and no service starts.
 install_plugins() {
   local apt=$work/apt options
   mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$work/packages" "$DOCKER_CONFIG/cli-plugins"
@@ -43,7 +44,7 @@ install_plugins() {
   options=(-o "Dir::State::Lists=$apt/lists" -o "Dir::Etc::SourceList=$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
     -o "Dir::Cache::Archives=$apt/archives" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root)
   apt-get "${options[@]}" update -qq
-  (cd "$work/packages" && apt-get "${options[@]}" download -qq docker-compose docker-buildx && for package in *.deb; do
+  (cd "$work/packages" && apt-get "${options[@]}" download -qq docker-compose docker-buildx docker-registry && for package in *.deb; do
     dpkg -x "$package" .
   done)
   cp "$work"/packages/usr/libexec/docker/cli-plugins/* "$DOCKER_CONFIG/cli-plugins/"

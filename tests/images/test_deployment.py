@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
+from kb.embed.artifact import load_model, write_manifest
+from kb.embed.models.install import install, pack
+from kb.embed.models.prepare import in_precision
 from kb.settings import Settings as EngineSettings
 from kb_mcp.settings import GatewaySettings as GatewaySettings
 from tests.conftest import ROOT
 from tests.images.conftest import fresh_copy, output_of
+from tests.support.model_hub import model_hub
 from tests.support.rare_cases import mostly_rare
+from tests.support.small_models import write_small_model
 
 IN_THE_IMAGE = {"data_dir", "model_dir", "database_url", "database_read_url", "blob_url"}
 
@@ -80,6 +87,13 @@ def test_make_publishes_the_engine_only_if_asked(tmp_path):
     assert said == ["compose/compose.yaml", "compose/engine-port.yaml", "compose/cuda.yaml"]
 
 
+def test_make_builds_no_image_where_none_can_be_built(tmp_path):
+    folder = fresh_copy(tmp_path)
+    assert " build" in output_of("make", "-n", "up", cwd=folder)
+    said = output_of("make", "-n", "up", "BUILD=no", cwd=folder)
+    assert (" build" in said, "back-up-first.sh" in said, " up --detach" in said) == (False, True, True)
+
+
 @pytest.mark.parametrize("target", mostly_rare(["up", "up-gpu", "logs", "down"]))
 def test_make_honours_a_file_of_the_operators_own_and_gives_it_the_last_word(tmp_path, target):
     folder = fresh_copy(tmp_path)
@@ -96,6 +110,47 @@ def test_all_that_make_installs_or_builds_with_is_pinned_with_hashes(tmp_path, e
         assert "--require-hashes" in line or line.endswith("--no-deps --no-build-isolation -e ."), line
     pinned = (ROOT / "requirements" / "build.txt").read_text()
     assert re.findall(r"^(uv|hatchling|editables)==", pinned, re.MULTILINE) == ["editables", "hatchling", "uv"]
+
+
+@pytest.fixture
+def put_model(tmp_path, monkeypatch):
+    """Puts the model of an image into a folder, as its build does, with files that were given to it."""
+    (tmp_path / "given").mkdir()
+    monkeypatch.chdir(tmp_path / "given")
+    put = runpy.run_path(str(ROOT / "containers" / "model" / "put.py"))["put"]
+
+    def run(wanted):
+        put(wanted, tmp_path / "model")
+        return load_model(tmp_path / "model")
+
+    return run
+
+
+@pytest.mark.parametrize("suits_int8", [True, False])
+def test_an_image_takes_a_packed_model_and_int8_if_that_suits_it(put_model, tmp_path, suits_int8):
+    files = install(str(write_small_model(tmp_path / "small")), tmp_path / "data")
+    write_manifest(files.onnx.parent, replace(files.manifest, suits_int8=suits_int8))
+    files.onnx.chmod(0o600)
+    pack(files, tmp_path / "given" / "mine.kbmodel")
+    found = put_model("mine.kbmodel")
+    assert stat.S_IMODE(found.onnx.stat().st_mode) == 0o644
+    assert (found.manifest.model, found.manifest.suits_int8) == ("small", suits_int8)
+    rounded = in_precision(replace(found, manifest=replace(found.manifest, suits_int8=True)), tmp_path / "none", "int8")
+    assert rounded.onnx.is_relative_to(tmp_path / "model") is suits_int8
+
+
+def test_an_image_takes_a_model_of_the_hub_or_of_a_mirror(put_model, tmp_path, monkeypatch):
+    with model_hub(write_small_model(tmp_path / "small")) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        assert put_model("someone/small-model").manifest.model == "small-model"
+
+
+def test_the_arguments_of_the_build_reach_the_engines_image():
+    lines = (ROOT / "containers" / "engine.Containerfile").read_text().splitlines()
+    declared = {line.removeprefix("ARG ").partition("=")[0] for line in lines if line.startswith("ARG ")}
+    compose = (ROOT / "compose" / "compose.yaml").read_text()
+    [given] = re.findall(r"\n      args: &args\n(.*?)\n    environment:", compose, re.DOTALL)
+    assert set(re.findall(r"^ +(\w+):", given, re.MULTILINE)) <= declared
 
 
 def test_memory_and_open_files_have_limits():

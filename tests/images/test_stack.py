@@ -14,16 +14,18 @@ import httpx2
 import pytest
 from fastmcp.exceptions import ToolError
 
+from kb.embed.models.install import install, pack
 from tests.conftest import free_port
 from tests.images.conftest import PROJECT, VERSION, output_of
 from tests.support.eventually import eventually, eventually_async
 from tests.support.pdf import pdf
 from tests.support.scans import bound, scan
+from tests.support.small_models import write_small_model
 
 pytestmark = pytest.mark.images
 RESTORE = ("restore", "-o", "/data/kb.db", "file:///replica")
 SERVICES = ["engine", "gateway"]
-MOST = {"kb-engine": 450, "kb-mcp": 200}
+MOST = {"kb-engine": 460, "kb-mcp": 200}
 """Megabytes of an image."""
 
 LONG = b"Many words about ledgers keep the engine busy for a long while. " * 65_536
@@ -382,3 +384,25 @@ async def test_an_image_with_ocr_reads_scans_in_the_locked_container_and_those_i
     [inspected] = json.loads(output_of("docker", "image", "inspect", f"kb-engine:{VERSION}-ocr"))
     print(f"the image with OCR has {inspected['Size'] / 1e6:.0f} MB")
     del stack.environment["KB_OCR"]
+
+
+def test_an_image_with_a_packed_model_uses_it_without_a_network(stack, tmp_path):
+    packed = stack.folder / "containers" / "model" / "mine.kbmodel"
+    pack(install(str(write_small_model(tmp_path / "small")), tmp_path / "data"), packed)
+    stack.environment |= {"KB_MODEL": packed.name, "KB_VERSION": f"{VERSION}-model"}
+    stack.compose("build", "engine")
+    run = ("docker", "run", "--detach", "--rm", "--network", "none", "--env", "KB_API_KEY=key")
+    container = output_of(*run, f"kb-engine:{VERSION}-model").strip()
+    try:
+        healthy = partial(subprocess.run, ["docker", "exec", container, "kb", "healthcheck"], check=False)
+        eventually("it is healthy", healthy, lambda done: done.returncode == 0)
+        output_of("docker", "exec", container, "kb", "addnote", "The key is under the mat.", "--wait")
+        assert "under the mat" in output_of(
+            "docker", "exec", container, "kb", "search", "where is the key", "--vec-only"
+        )
+        listed = json.loads(output_of("docker", "exec", container, "kb", "model", "list", "--json"))
+    finally:
+        output_of("docker", "stop", container)
+    assert [each["name"] for each in listed["models"] if each["is_in_use"]] == ["small"]
+    packed.unlink()
+    del stack.environment["KB_MODEL"]

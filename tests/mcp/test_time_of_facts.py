@@ -27,6 +27,20 @@ async def test_a_changed_fact_says_since_when_it_stands_and_is_found_by_that_day
     assert [each["document_id"] for each in found["results"]] == [note]
 
 
+async def test_other_tags_another_title_and_a_stay_in_the_bin_change_no_fact(agent, word):
+    note = (await noted(agent, text=f"Seat of {word}: window.", tags=[word], date="2026-08-07"))["document_id"]
+    await call(agent, "kb_update_note", document_id=note, tags_add=["travel"])
+    await call(agent, "kb_update_note", document_id=note, title="Seats on trains")
+    await call(agent, "kb_delete", document_id=note)
+    await call(agent, "kb_undo", document_id=note)
+    said = await text_of(agent, query=f"seat {word}", tags=[word])
+    assert "2026-08-07" in said
+    assert "changed" not in said
+    await call(agent, "kb_update_note", document_id=note, old="window", new="aisle")
+    await call(agent, "kb_update_note", document_id=note, tags_remove=["travel"])
+    assert "2026-08-07 · changed 2" in await text_of(agent, query=f"seat {word}", tags=[word])
+
+
 @pytest.mark.parametrize("tool", ["kb_search", "kb_list"])
 async def test_an_answer_about_days_names_the_zone_that_they_are_in(agent, word, tool):
     await noted(agent, text=f"Seat of {word}: window.", tags=[word])

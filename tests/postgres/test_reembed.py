@@ -29,7 +29,9 @@ from tests.postgres.test_engines import until_gone
 from tests.store.test_second_vectors import FIRST, SAME_LENGTH, complete, late_content, nearest, switch
 from tests.store.test_vectors import fill, found
 from tests.support.eventually import eventually, eventually_async
+from tests.support.model_hub import model_hub
 from tests.support.postgres import database_url
+from tests.support.small_models import write_small_model
 
 pytestmark = pytest.mark.postgres
 NOTES = 150
@@ -281,3 +283,44 @@ async def test_an_engine_that_does_not_find_the_model_says_so_leaves_the_work_to
             await eventually_async("it answers again", lambda: refused(api), lambda error: error is None)
             assert await added(api, "The third key is lost.")
     assert_same_vectors(url, OnnxEmbedder(load_model(gone), "cpu"))
+
+
+async def test_a_model_of_the_hub_is_used_by_name_while_both_engines_answer_and_given_back(start_server, tmp_path, url):
+    """The second engine finds the installed model where the database says it is."""
+    text, shared = "The key is under the mat.", {"KB_DATABASE_URL": url}
+    with (
+        model_hub(write_small_model(tmp_path / "raw")) as hub,
+        start_server(tmp_path / "one", HF_ENDPOINT=hub.url, **shared) as one,
+        start_server(tmp_path / "two", HF_ENDPOINT="http://127.0.0.1:9", **shared) as two,
+    ):
+        hub.breaks = [1000, 2000]
+        async with EngineClient(one.url) as first, EngineClient(two.url) as second:
+            await added(first, text)
+            before = stored_vectors(url)
+            await first.reembed("start", "someone/small-model")
+            await until_kept(first)
+            for each in (first, second):
+                await until_model(each, "small-model")
+                [found] = (await each.search(query="Where is the key?", vec_only=True))["results"]
+                assert found["text"] == text
+            listed = (await second.models())["models"]
+            assert [each["name"] for each in listed if each["is_in_use"]] == ["small-model"]
+            await second.reembed("rollback")
+            for each in (first, second):
+                await until_model(each, "all-MiniLM-L6-v2")
+            await second.reembed("finish")
+            assert stored_vectors(url) == before
+    assert [begin for name, begin in hub.asked if name == "model.safetensors"] == [0, 1000, 3000]
+
+
+async def until_model(api, name):
+    await eventually_async(f"it uses {name}", api.status, lambda now: now["model"]["name"] == name)
+
+
+def stored_vectors(url):
+    """The vectors in use, as PostgreSQL has them."""
+    with psycopg.connect(url) as connection:
+        tables = connection.execute("SELECT to_regclass('kb.vectors_a'), to_regclass('kb.vectors_b')").fetchone()
+        return [
+            row for table in filter(None, tables) for row in connection.execute(f"SELECT * FROM {table} ORDER BY 1")
+        ]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 
 @dataclass
@@ -15,7 +16,8 @@ class ModelHub:
     """Serves the files of a folder for any repository.
 
     `breaks` are the numbers of bytes after which the next answers with weights are cut off. `wrong` is sent instead of
-    the weights. `asked` are the paths with the first byte that was asked for.
+    the weights. `asked` are the paths with the first byte that was asked for, and `hosts` the
+    machines that were meant.
     """
 
     folder: Path
@@ -26,6 +28,7 @@ class ModelHub:
     knows_ranges: bool = True
     refuses: int = 0
     asked: list[tuple[str, int]] = field(default_factory=list)
+    hosts: set[str] = field(default_factory=set)
 
     def content(self, name):
         path = self.folder / name
@@ -46,10 +49,12 @@ def model_hub(folder):
             pass
 
         def do_GET(self):
-            _, _, name = self.path.partition("/resolve/main/")
+            path = urlsplit(self.path).path  # a proxy is asked for whole addresses
+            hub.hosts.add(self.headers["Host"])
+            _, _, name = path.partition("/resolve/main/")
             if name:
                 return self.redirect(name)
-            return self.send(self.path.removeprefix("/files/"))
+            return self.send(path.removeprefix("/files/"))
 
         def redirect(self, name):
             content = hub.content(name)

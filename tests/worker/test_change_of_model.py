@@ -125,8 +125,26 @@ def test_the_database_names_its_model_without_a_setting_or_the_default_model(dat
 
 
 def test_a_model_in_use_is_not_used_once_more(data, tmp_path):
-    with pytest.raises(NotReembedding, match="kb already has vectors of first"):
-        change(data, "start", tmp_path / "first")
+    before = contents(data)
+    assert change(data, "start", tmp_path / "first").in_use.startswith("first ")
+    assert contents(data) == before
+    with pytest.raises(NotReembedding, match="kb has only the vectors in use"):
+        change(data, "rollback")
+
+
+def test_a_model_that_the_database_lacks_comes_back_by_the_command_that_brought_it(data, tmp_path, monkeypatch):
+    before = contents(data)
+    shutil.rmtree(data / "models")
+    monkeypatch.setattr(named_model, "open_embedder", unreachable)
+    with pytest.raises(ModelError, match="kb cannot find the model first"):
+        change(data, None)
+    assert change(data, "start", tmp_path / "first").state is None
+    assert change(data, None).in_use.startswith("first ")
+    assert contents(data) == before
+
+
+def unreachable(*_):
+    raise ModelError("kb cannot download the model.")
 
 
 def test_what_is_installed_and_in_use_is_in_the_list(data, tmp_path):
@@ -141,9 +159,6 @@ def test_what_is_installed_and_in_use_is_in_the_list(data, tmp_path):
 
 
 def test_a_model_with_a_changed_byte_is_refused_and_the_other_vectors_stay(data, tmp_path, monkeypatch):
-    def unreachable(*_):
-        raise ModelError("kb cannot download the model.")
-
     monkeypatch.setattr(named_model, "open_embedder", unreachable)
     [weights] = data.glob("models/first-*/model.onnx.data")
     raw = bytearray(weights.read_bytes())

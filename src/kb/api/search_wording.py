@@ -7,7 +7,7 @@ KEYS: Final = ("tag", "path", "type", "after", "before", "by")
 """The operators of a query that are a key, a colon and a value; `kb.search.operators` has the grammar."""
 
 ONLY_MEANING: Final = "only close in meaning from here"
-NOT_EACH_WORD: Final = "from here, not all of your words, or only close in meaning"
+NOT_EACH_WORD: Final = "from here, not all of your words"
 
 PROBABLY_NOT: Final = "this is probably not in kb"
 FEW: Final = 3

@@ -1,7 +1,7 @@
 """Notes that say nearly the same as a new one."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from kb.api.note_models import Alike
 from kb.documents.new_facts import is_part, says_more
 from kb.embed.artifact import WEIGHTS
 from kb.embed.models.fetch import SOURCES
+from kb.embed.protocol import Likeness
 from kb.markdown.front_matter import fact_of
 from kb.store.protocol import Index, Transaction
 from kb.store.rows import Chunk, Content, Filter, Hit, NewChunk
@@ -35,6 +36,8 @@ NEAR, SHARED = 0.82, 0.25
 see bench/alike.py, also for pairs that did not choose these numbers.
 """
 
+UNMEASURED: Final = Likeness()
+
 MOSTLY_SHARED: Final = 0.65
 """The least share of common words of alike notes without vectors: in 8 of the 32 pairs, in none of the 33."""
 
@@ -43,24 +46,30 @@ def find_alike(
     tx: Transaction,
     content: Content,
     *,
-    has_vectors: bool,
+    likeness: Likeness | None,
     besides: Collection[int | None] = (),
     among: Sequence[int] | None = None,
 ) -> tuple[list[Alike], Alike | None]:
     """Return the notes nearly as a new one, or with its text, the nearest first, and the nearest one of all.
 
-    Without vectors, or with vectors of another model, kb compares only words.
+    Without vectors, or if nobody has measured the model's cosines, kb compares only words.
 
-    Notes that others replace are left out, and so are those in `besides`. With `among`, only these notes are compared,
-    without a search.
+    Args:
+        content: the new note.
+        likeness: the scale of its model's cosines; None if it has no vectors yet.
+        besides: left out, like notes that others replace.
+        among: compare only these notes, without a search.
     """
     index = tx.index
     whole = _fact(content.chunks)
     text = whole[:COMPARED]
-    is_measured = tx.space.digest == SOURCES[WEIGHTS]
-    vector = _mean(content.vectors) if has_vectors and is_measured else None
+    scale = likeness or UNMEASURED
+    is_measured = tx.space.digest == SOURCES[WEIGHTS] or scale != UNMEASURED
+    vector = _mean(content.vectors) if likeness and is_measured and content.space == tx.space else None
     found = _candidates(index, text, vector) if among is None else _passages(tx, among)
-    cosines = np.zeros(found.size) if vector is None else index.select(Filter()).cosines(vector, found)
+    cosines: NDArray[np.floating[Any]] = np.zeros(found.size)
+    if vector is not None:
+        cosines = scale.of_passages(index.select(Filter()).cosines(vector, found))
     words = set(index.analyzer.indexed(text))
     near = list[tuple[float, float, Hit, bool]]()
     for hit, cosine in zip(index.hits(found.tolist()), cosines.tolist(), strict=True):
@@ -121,4 +130,5 @@ def _mean(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _shown(hit: Hit, likeness: float) -> Alike:
     text = " ".join(fact_of(hit.text).split())[:SHOWN]
-    return Alike(document_id=hit.document_id, title=hit.title, text=text, likeness=round(max(likeness, 0.0), 2))
+    share = min(max(likeness, 0.0), 1.0)
+    return Alike(document_id=hit.document_id, title=hit.title, text=text, likeness=round(share, 2))

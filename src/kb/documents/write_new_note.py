@@ -17,6 +17,7 @@ from kb.documents.lookup import existing_job
 from kb.documents.similar_notes import MOST_ALIKE, find_alike, says_nothing_new
 from kb.documents.vectors_by_job import add_vectors
 from kb.documents.write_document import known_note, write_document
+from kb.embed.protocol import Likeness
 from kb.formats.text.base64_data import without_embedded
 from kb.ingest.active_model import again_if_model_changed
 from kb.ingest.draft import Draft, draft_note
@@ -29,17 +30,22 @@ NEWEST: Final = 100
 
 
 class Ready(NamedTuple):
-    """A note to store; without `has_vectors`, its vectors are zeros until its job makes them."""
+    """A note to store; without `has_vectors`, its vectors are zeros until its job makes them.
+
+    `likeness` is the scale of its model's cosines.
+    """
 
     job: NewJob
     content: Content
     has_vectors: bool
+    likeness: Likeness = Likeness()
 
     def alike(self, tx: Transaction, among: Sequence[int] | None = None) -> tuple[list[Alike], Alike | None]:
         """Return the similar notes and the nearest one, without those that this note replaces; only some of `among`."""
         occupant = tx.documents.at_path(self.job.source_path) if self.job.source_path else None
         besides = {self.job.replaces, occupant.id if occupant else None}
-        return find_alike(tx, self.content, has_vectors=self.has_vectors, besides=besides, among=among)
+        likeness = self.likeness if self.has_vectors else None
+        return find_alike(tx, self.content, likeness=likeness, besides=besides, among=among)
 
     def refused(self, tx: Transaction, alike: list[Alike], nearest: Alike | None) -> JobAccepted | None:
         """Return the answer for a note that says nothing new; None if it does, or ends another fact or itself."""
@@ -109,7 +115,8 @@ class NoteIntake:
             if before := with_key(tx, job):
                 return receipt_again(before, job)
         draft = draft_note(job.text or "", job.title, self.vectors.embedder, job.content_hash, self.checkpoint)
-        ready = Ready(job, *self.vectors.content(_with_fields(draft, job), arrived))
+        likeness = self.vectors.embedder.current.spec.likeness
+        ready = Ready(job, *self.vectors.content(_with_fields(draft, job), arrived), likeness)
         with self.store.read() as tx:
             alike, nearest = ready.alike(tx)
             if if_new and (answer := ready.refused(tx, alike, nearest)):
@@ -136,7 +143,7 @@ def _write(tx: Transaction, ready: Ready) -> Job:
 
     An earlier job for the same path comes first: then the note is queued after it.
     """
-    job, content, has_vectors = ready
+    job, content, has_vectors, _ = ready
     queued = existing_job(tx, tx.jobs.add(job))
     if job.source_path is not None and tx.jobs.awaits(job.source_path, before=queued.id):
         return queued

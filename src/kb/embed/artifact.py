@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NAME = "all-MiniLM-L6-v2"
 WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
-FP32 = "fp32"
+FP32, INT8 = "fp32", "int8"
 DIMENSIONS = 384
 WINDOW = 256
 CONVERTER = 1
@@ -58,6 +58,7 @@ class ModelManifest:
         normalize: whether the model itself scales its vectors to length 1; the graph does in any case.
         truncate_dim: the number of dimensions that the graph keeps, if not all.
         likeness: the numbers of its `Likeness`; none if it was not measured.
+        suits_int8: whether it ranks as well in int8 as in fp32; None if that was not measured.
     """
 
     model: str = NAME
@@ -72,6 +73,7 @@ class ModelManifest:
     normalize: bool = True
     truncate_dim: int | None = None
     likeness: Sequence[float] = ()
+    suits_int8: bool | None = None
 
     @property
     def digest(self) -> str:
@@ -95,7 +97,7 @@ class ModelFiles:
 
 
 def converter_version(precision: str) -> int:
-    return INT8_CONVERTER if precision == "int8" else CONVERTER
+    return INT8_CONVERTER if precision == INT8 else CONVERTER
 
 
 def load_model(folder: Path) -> ModelFiles:
@@ -135,7 +137,9 @@ def write_manifest(folder: Path, manifest: ModelManifest) -> None:
     """Describe the model in `folder`, and sync all of it to disk."""
     defaults = asdict(ModelManifest())
     record = {name: value for name, value in asdict(manifest).items() if name in REQUIRED or value != defaults[name]}
-    (folder / MANIFEST).write_text(json.dumps(record | {"files": _hashes(folder)}, indent=2) + "\n", encoding="utf-8")
+    draft = folder / f"{MANIFEST}.new"
+    draft.write_text(json.dumps(record | {"files": _hashes(folder)}, indent=2) + "\n", encoding="utf-8")
+    draft.replace(folder / MANIFEST)
     for path in (*folder.iterdir(), folder):
         sync(path)
 

@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 from kb.api.errors import ModelError
-from kb.embed.artifact import FP32, WEIGHTS, ModelFiles
+from kb.embed.artifact import FP32, INT8, WEIGHTS, ModelFiles
 from kb.embed.models.fetch import SOURCES
 from kb.embed.models.prepare import find_model, in_precision
 from kb.embed.onnx.embedder import OnBatch, OnnxEmbedder
@@ -14,7 +14,6 @@ from kb.embed.onnx.session import detect_machine
 log = logging.getLogger(__name__)
 
 AUTO = "auto"
-INT8 = "int8"
 
 
 def open_embedder(
@@ -69,6 +68,8 @@ def open_model(
 
 
 def _suits_int8(files: ModelFiles, device: str, begun_in: str | None) -> bool:
-    """Return whether the model was tested in int8, and this machine and database suit int8."""
-    is_measured = files.precision == FP32 and files.manifest.digest == SOURCES[WEIGHTS]
-    return is_measured and device in (AUTO, "cpu") and begun_in != FP32 and detect_machine().multiplies_int8
+    """Return whether the model was measured in int8, and this machine and database suit int8."""
+    if files.manifest.digest != SOURCES[WEIGHTS] and not files.manifest.suits_int8:
+        return False
+    is_fp32 = files.precision == FP32
+    return is_fp32 and device in (AUTO, "cpu") and begun_in != FP32 and detect_machine().multiplies_int8

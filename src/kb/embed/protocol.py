@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,9 @@ class Likeness:
         """Return what the cosine of a query and a passage would be by the default model."""
         return self.query_slope * cosine + self.query_offset
 
-    def limit_of_passages(self, limit: float) -> float:
-        """Return this model's limit for the cosine of two passages."""
-        return (limit - self.passage_offset) / self.passage_slope
+    def of_passages(self, cosines: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+        """Return what the cosines of passages would be by the default model."""
+        return self.passage_slope * cosines + self.passage_offset
 
 
 @dataclass(frozen=True, slots=True)

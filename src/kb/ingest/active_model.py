@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kb.api.errors import ModelChanged, ModelError
 from kb.embed.artifact import WEIGHTS, ModelFiles
+from kb.embed.models.catalogue import catalogue
 from kb.embed.models.fetch import SOURCES
 from kb.embed.models.install import installed
 from kb.embed.models.prepare import find_model
@@ -91,7 +92,8 @@ def open_model_for(space: VectorSpace, settings: Settings, on_batch: OnBatch = l
     Raises:
         ModelError: the model is not found, or cannot be used.
     """
-    for files in _candidates(space, settings):
+    faults = list[str]()
+    for files in _candidates(space, settings, faults):
         if (files.manifest.digest, files.manifest.model) == (space.digest, space.model):
             manifest = replace(files.manifest, query_prefix=space.query_prefix, passage_prefix=space.passage_prefix)
             model_files = replace(files, manifest=manifest)
@@ -99,11 +101,16 @@ def open_model_for(space: VectorSpace, settings: Settings, on_batch: OnBatch = l
             embedder = open_model(model_files, settings.data_dir, where, precision, space.precision, on_batch)
             if VectorSpace.of(embedder.spec) == space:
                 return embedder
-    raise ModelError(f"kb cannot find the model {space}. Set KB_MODEL_DIR to its folder.")
+    again = f", or fetch it with 'kb model use {space.model}'" if space.model in catalogue() else ""
+    why = "".join(f" {fault}" for fault in faults)
+    raise ModelError(f"kb cannot find the model {space}.{why} Set KB_MODEL_DIR to its folder{again}.")
 
 
-def _candidates(space: VectorSpace, settings: Settings) -> Iterator[ModelFiles]:
-    """Yield the models in the possible folders: the setting, the recorded folder, the data folder, the default."""
+def _candidates(space: VectorSpace, settings: Settings, faults: list[str]) -> Iterator[ModelFiles]:
+    """Yield the models in the possible folders: the setting, the recorded folder, the data folder, the default.
+
+    `faults` receives why a folder that exists has none.
+    """
     recorded = [Path(space.folder)] if space.folder else []
     here = [
         files.onnx.parent
@@ -116,5 +123,6 @@ def _candidates(space: VectorSpace, settings: Settings) -> Iterator[ModelFiles]:
             continue  # the default model would be downloaded in vain
         try:
             yield find_model(folder, settings.data_dir)
-        except ModelError:
-            continue
+        except ModelError as error:
+            if folder and folder.exists():
+                faults.append(error.detail.removeprefix("KB_MODEL_DIR: "))

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from kb.api.fields import ReembedAction
 from kb.api.maintenance_models import ModelList, Reembedding
 from kb.backup.swap import complete_restore
+from kb.embed.models.install import install
 from kb.ingest.active_model import ActiveModel
 from kb.repair.named_model import open_named_model
 from kb.running_engine import lock_path
@@ -34,9 +35,11 @@ def reembed(
         NotReembedding: the action does not apply to the current state.
         StartError: the engine runs, or the model or the database cannot be used.
     """
+    # Before the database is opened, which may lack just this model.
+    files = install(model, settings.data_dir, model_dir=settings.model_dir) if action == "start" and model else None
     with opened_reembedder(settings, on_chunks) as reembedder:
-        if action == "start" and model:
-            reembedder.install(model)
+        if files:
+            reembedder.begin(files)
         elif action:
             reembedder.decide(action)
         if action:

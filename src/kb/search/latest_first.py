@@ -48,7 +48,7 @@ def latest_first(
     if compared.size <= 1 or len(set(days := days_of(compared))) == 1:
         return order
     vectors = vectors_of(compared)
-    are_alike = vectors @ vectors.T >= likeness.limit_of_passages(ALIKE)
+    are_alike = likeness.of_passages(vectors @ vectors.T) >= ALIKE
     left, places = list(range(compared.size)), list[int]()
     while left:
         latest = max(_equal(left, scores[compared], are_alike), key=lambda place: (days[place], -place))

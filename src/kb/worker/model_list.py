@@ -17,12 +17,13 @@ _speeds: Final[dict[tuple[str, str], float]] = {}
 
 
 def list_models(store: Store, embedder: Embedder, settings: Settings) -> ModelList:
-    """Return the models of the catalogue and those in the data folder."""
+    """Return the models of the catalogue, those in the data folder and, wherever it is, the one in use."""
     with store.read() as tx:
         passages, used = tx.second.counts()[1], tx.space
     here = {files.manifest.model: files.manifest for _, files in installed(settings.data_dir / "models")}
     known = catalogue()
-    others = [Entry(name, "", dimensions=made.dimensions) for name, made in here.items() if name not in known]
+    dimensions = {name: made.dimensions for name, made in here.items()} | {used.model: used.dimensions}
+    others = [Entry(name, "", dimensions=length) for name, length in dimensions.items() if name not in known]
     speed = _speed(embedder.current)
     pace = speed * known[used.model].work if used.model in known else None
     entries = [*known.values(), *others]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from kb.api.errors import DiskFault, DiskFull, KbError, ModelError, NotReembedding, Stopped, StoreUnavailable
 from kb.api.fields import ReembedAction
 from kb.api.maintenance_models import Reembedding
+from kb.embed.artifact import ModelFiles
 from kb.embed.models.install import check_known, install
 from kb.embed.open import open_model
 from kb.embed.protocol import Embedder
@@ -173,6 +174,7 @@ class Reembedder:
         self._builder: VectorBuilder | None = None
         self._error: str | None = None
         self._asked: str | None = None
+        self._is_unwanted = False
         self._step: str | None = None
 
     @property
@@ -202,7 +204,10 @@ class Reembedder:
         Raises:
             NotReembedding: the action does not apply to the current state.
         """
-        self.decide(action)
+        with self._lock:
+            self._is_unwanted = self._asked is not None and action in ("stop", "rollback")
+        if not self._is_unwanted:
+            self.decide(action)
         self._go_on()
         return self.progress()
 
@@ -222,24 +227,29 @@ class Reembedder:
                 check_known(model, self._settings.data_dir)
             except ModelError as error:
                 raise NotReembedding(error.detail) from error
-            self._asked = model
-            self._step = "installing"
+            self._asked, self._step, self._is_unwanted = model, "installing", False
         self._go_on()
         return self.progress()
 
     def install(self, model: str) -> None:
-        """Install a model, and record that all vectors shall be computed with it. The arguments are those of `use`.
+        """Install a model, and begin with it. The argument is that of `use`; see `begin` for the errors."""
+        self.begin(install(model, self._settings.data_dir, self._show_step, self._settings.model_dir))
+
+    def begin(self, files: ModelFiles) -> None:
+        """Record that all vectors shall be computed with an installed model; if they are of it, nothing changes.
 
         Raises:
-            ModelError: the model cannot be installed or used.
-            NotReembedding: it is in use already.
+            ModelError: the model cannot be used.
+            NotReembedding: the vectors of still another model are being computed.
         """
         where = self._settings
-        files = install(model, where.data_dir, self._show_step, where.model_dir)
         opened = open_model(files, where.data_dir, where.device, where.precision, None, lambda *_: None)
+        self._show_step("beginning")
         folder = None if VectorSpace.of(opened.spec) == DEFAULT_SPACE else files.onnx.parent
         with self._store.write() as tx:
-            self._begin(tx, tx.second.get(), VectorSpace.of(opened.spec, folder))
+            second, wanted = tx.second.get(), VectorSpace.of(opened.spec, folder)
+            if tx.space != wanted or (second and second.state != "kept"):
+                self._begin(tx, second, wanted)
 
     def decide(self, action: ReembedAction) -> None:
         """Record the requested action.
@@ -371,11 +381,15 @@ class Reembedder:
         self._error = None
         try:
             self.install(self._asked)
+        except Cancelled:
+            logger.info("the model %s is not installed", self._asked)
         finally:
             self._asked = self._step = None
 
     def _show_step(self, step: str) -> None:
         self._stop.check()
+        if self._is_unwanted:
+            raise Cancelled
         self._step = step
 
     def _work(self) -> None:

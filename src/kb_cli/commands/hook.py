@@ -25,12 +25,12 @@ OFF: Final = ("0", "off", "no", "false")
 
 
 def hook() -> None:
-    """Handle an event of an agent's program.
+    """Handle an event from an agent's program.
 
     kb reads the event as JSON from standard input. At the start of a session, it gives the agent a brief: the notes
-    tagged core, preferences, decisions and open questions, and recent changes. With each prompt, it gives what kb knows
+    tagged core, preferences, decisions and open questions, and recent changes. With each prompt, it adds what kb knows
     about it, unless KB_RECALL is 0. Before a compaction and at the end of a session, it saves the conversation as a
-    note. It never stops the agent: it reports errors on standard error.
+    note. Errors never stop the agent; they go to standard error.
     """
     try:
         event = json.loads(sys.stdin.read() or "{}")
@@ -47,14 +47,14 @@ def hook() -> None:
 
 def context_for(event: dict[str, Any]) -> str:
     """Return what the agent should know; empty at events that only save something."""
-    name, about = event.get("hook_event_name"), ""
+    name, folder, about = event.get("hook_event_name"), session_folder(event), ""
     if name == "SessionStart":
         await_engine()
-        folder, session = session_folder(event), session_path(event)
-        about = call(lambda client: Brief(client, output.one_line).text(folder, session))
+        about = call(lambda client: Brief(client, output.one_line).text(folder, session_path(event)))
     elif name in PROMPTS and os.environ.get(RECALL, "").lower() not in OFF:
+        prompt = str(event.get("prompt") or "")
         with patience(is_new=False):
-            about = call(lambda client: Brief(client, output.one_line).about(str(event.get("prompt") or "")))
+            about = call(lambda client: Brief(client, output.one_line).about(prompt, folder))
     return about
 
 

@@ -13,6 +13,8 @@ from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.files import back_up, replace_file
 from kb_cli.runtime.options import Json, argument, option
 
+ONE = "# 'kb mcp cursor' prints one of them, and 'kb mcp cursor --write' adds kb to the file of that client."
+
 
 def complete_clients(incomplete: str) -> list[str]:
     return [name for name in load_clients() if name.startswith(incomplete)]
@@ -21,14 +23,14 @@ def complete_clients(incomplete: str) -> list[str]:
 def mcp(
     client: Annotated[
         str | None,
-        argument("CLIENT", "The client, such as cursor; without it, kb prints all.", complete=complete_clients),
+        argument("CLIENT", "The client, such as cursor; by default, kb prints all of them.", complete=complete_clients),
     ] = None,
     write: Annotated[
-        bool, option("--write", "Add kb to the client's own file. kb keeps its other settings and makes a backup.")
+        bool, option("--write", "Add kb to the client's own file. kb makes a backup of it first.")
     ] = False,
     plugin: Annotated[
         Path | None,
-        option("--plugin DIR", "Write a plug-in to this folder: a skill, and a brief at each start of the client."),
+        option("--plugin DIR", "Write a plug-in to this folder: a skill, and a brief each time the client starts."),
     ] = None,
     capture: Annotated[bool, option("--capture", "With --plugin: save each session as a note when it ends.")] = False,
     collections: Annotated[bool, option("--collections", "Use the MCP endpoint with collections.")] = False,
@@ -62,8 +64,8 @@ def mcp(
     elif client:
         output.print_line(clients[client].configuration(url, headers))
     else:
-        parts = (f"# {each.title}: {each.place}\n{each.configuration(url, headers)}" for each in clients.values())
-        output.print_line("\n\n".join(parts))
+        parts = [f"# {each.title}: {each.place}\n{each.configuration(url, headers)}" for each in clients.values()]
+        output.print_line("\n\n".join([*parts, ONE]))
 
 
 def write_configuration(name: str, client: Client, url: str, headers: dict[str, str]) -> None:

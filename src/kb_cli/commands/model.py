@@ -1,14 +1,15 @@
 """kb model and kb device: models other than the default one, and the device that runs the model."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import typer
 
-from kb.api.errors import EngineUnreachable, Invalid
+from kb.api.errors import EngineUnreachable, Invalid, ModelError
 from kb_cli.commands.reembed import awaited, reembed, reembed_here, report
+from kb_cli.evaluation import NDCG_DEPTH, Measures, Question, mean, read_documents, read_questions
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.config import load_config
 from kb_cli.runtime.engine_call import call
@@ -18,24 +19,27 @@ from kb_cli.runtime.options import Json, argument, option
 MINUTE, HOUR = 60, 3600
 
 
-Action = Literal["list", "use", "rollback", "finish", "pack", "export"]
+T = TypeVar("T")
+TARGET = "The file or folder to write, for 'pack' and 'export', or the folder to read, for 'measure'."
+Action = Literal["list", "use", "rollback", "finish", "measure", "pack", "export"]
 
 
 def model(
     action: Annotated[Action, argument("|".join(get_args(Action)), "The action; see above.")] = "list",
     name: Annotated[str | None, argument("NAME|DIR|FILE", "The model.")] = None,
-    target: Annotated[Path | None, argument("TARGET", "The file or folder to write, for 'pack' and 'export'.")] = None,
+    target: Annotated[Path | None, argument("TARGET", TARGET)] = None,
     yes: Annotated[bool, option("--yes -y", "Do not ask for confirmation (required in scripts).")] = False,
     wait: Annotated[bool, option("--wait", "Wait until all vectors are computed.")] = False,
     json: Json = False,
 ) -> int:
-    """List the embedding models, or use another one.
+    """List the embedding models, or switch to another.
 
-    'use' fetches a model of the list, or any of the model hub as OWNER/NAME; HF_ENDPOINT can name a mirror. It also
-    takes a folder of sentence-transformers, or a file that 'pack' wrote on another machine. The engine then computes
-    all vectors again; searches use the old ones until then. 'rollback' returns to the old model, until 'finish' deletes
-    its vectors. 'kb reembed status' shows the progress. 'export' converts a model that 'use' refuses; it needs
-    'kb-local[export]', which installs torch.
+    'use' fetches a model from the list, or any other from the model hub as OWNER/NAME; HF_ENDPOINT can name a mirror.
+    It also takes a sentence-transformers folder, or a file that 'pack' wrote on another machine. The engine then
+    recomputes all vectors; searches use the old ones until it is done. 'rollback' returns to the old model, until
+    'finish' deletes its vectors. 'kb reembed status' shows the progress. 'measure' reads documents and
+    questions in BEIR format, and keeps with the model how to read its cosines, and whether it may run in int8.
+    'export' converts a model that 'use' cannot take; it needs 'kb-local[export]', which installs torch.
     """
     match action:
         case "list":
@@ -44,13 +48,15 @@ def model(
             return use(needed(name, "the model"), yes=yes, wait=wait, json=json)
         case "rollback" | "finish":
             return reembed(action, wait=wait, json=json)
+        case "measure":
+            return measure(needed(name, "the model"), needed(target, "the folder"))
         case "pack":
             return pack(needed(name, "the model"), target)
         case "export":
             return export(needed(name, "the model"), target)
 
 
-def needed(value: str | None, what: str) -> str:
+def needed(value: T | None, what: str) -> T:
     if value is None:
         raise Invalid(f"Name {what}.")
     return value
@@ -123,13 +129,47 @@ def confirm(name: str) -> None:
         raise exit_codes.UsageError("Cannot ask for confirmation without a terminal. Add --yes to use the model.")
     answer = listed()
     known = next((each for each in answer["models"] if each["name"] == name), None)
-    output.print_line(f"kb will compute the vectors of {answer['passages']:,} passages with {name}; searches go on.")
+    output.print_line(
+        f"kb will compute the vectors of {answer['passages']:,} passages with {name}; searches keep working."
+    )
     if known and not known["is_installed"]:
         output.print_line(f"It downloads {known['megabytes']:,} MB first ({known['licence']}).")
     if known and known["seconds"]:
-        output.print_line(f"All vectors will be there {duration(known['seconds'])}, if kb has little else to do.")
+        output.print_line(f"All vectors will be ready {duration(known['seconds'])}, if kb has little else to do.")
     if not typer.confirm("Go on?"):
         raise typer.Abort
+
+
+LOST = 0.005
+"""The most nDCG@10 that int8 may cost."""
+
+
+def measure(name: str, folder: Path) -> int:
+    """Measure a model in fp32 and in int8; keep with it what follows."""
+    questions, documents = read_questions(folder), read_documents(folder)
+    path = Path(name).expanduser()
+    wanted = str(path.absolute()) if path.exists() else name
+    model = require("kb.repair.measure_model").MeasuredModel(wanted, data_settings(), documents)
+    ndcg: dict[str, float] = {}
+    for precision in ("fp32", "int8"):
+        try:
+            ranking = model.rank(precision, [question.text for question in questions], NDCG_DEPTH)
+        except ModelError as error:
+            if not ndcg:
+                raise
+            output.print_line(error.detail)
+            break
+        ndcg[precision] = mean([ndcg_of(*each) for each in zip(questions, ranking.keys, strict=True)]).value
+        output.print_line(f"{precision}: nDCG@10 {ndcg[precision]:.4f}, {ranking.pace:.1f} passages per CPU second")
+    suits_int8 = ndcg.get("int8", 0) >= ndcg["fp32"] - LOST
+    if not model.is_default:
+        model.keep(suits_int8=suits_int8)
+    output.print_line(f"int8 {'suits' if suits_int8 else 'does not suit'} this model.")
+    return exit_codes.OK
+
+
+def ndcg_of(question: Question, keys: Sequence[str]) -> float:
+    return Measures.of([question.wanted.get(key, 0) for key in keys], list(question.wanted.values())).ndcg
 
 
 def pack(name: str, target: Path | None) -> int:

@@ -1,6 +1,8 @@
 """The structured answers of tools: the engine's without empty or duplicate fields. Some clients show them to models."""
 
 import re
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from kb.api.document_day import own_day
@@ -148,6 +150,16 @@ def document(record: JSON) -> JSON:
 def listed_document(record: JSON) -> JSON:
     fields = {name: value for name, value in document(record).items() if name != "content_hash"}
     return fields | given(**{name: record.get(name) for name in ("changed", "change", "deleted_at", "text")})
+
+
+def change_of_text(versions: list[JSON]) -> JSON:
+    """Return the day since which a document has its text, from its versions, newest first; nothing for its first text.
+
+    A change of only the title or the tags, or a time in the bin, makes a version with the same text.
+    """
+    texts = groupby(versions, itemgetter("content_hash"))
+    *_, oldest = next(texts)[1]
+    return given(changed=oldest["at"][: len("2026-01-31")] if next(texts, None) else None)
 
 
 def change_between(versions: list[JSON]) -> str:

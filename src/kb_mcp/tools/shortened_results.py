@@ -188,11 +188,9 @@ def left_out_text(further: int, longer: int, *, has_excerpts: bool) -> str:
         count = [f"{further} more of similar score"] if further else []
         said = [*count, *(["sentences left out at …"] if has_excerpts else [])]
         return f"{', and '.join(said).capitalize()}: top={longer or DEFAULT_TOP}."
-    return f"More may be as good: top={longer}." if longer else ""
+    return f"There may be more that are as good: top={longer}." if longer else ""
 
 
 def other_languages_text(reply: JSON) -> list[str]:
     """Return a sentence that names other languages to search in, if no document answers well."""
-    names = reply["other_languages"]
-    there = "that language" if len(names) == 1 else "those languages"
-    return [f"Other documents are in {', '.join(names)}: also search in {there}."] if names else []
+    return [f"Also search in {', '.join(names)}."] if (names := reply["other_languages"]) else []

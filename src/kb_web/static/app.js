@@ -127,7 +127,7 @@
     const rows = all("[data-key]").filter(isShown).map((each) => [each.dataset.with ? `Ctrl ${each.dataset.key.toUpperCase()}` : each.dataset.key, each.dataset.does]);
     if (find(".hit-link")) rows.push(["↓ ↑", "Go to a result"], ["Enter", "Open the result"]);
     if (find(".rows .pick")) rows.push(["↓ ↑", "Go to a row"]);
-    if (find(".pick")) rows.push(["x", "Select the row of this link, to change several at once"], ["Shift ↓ ↑", "Select this row and the next"], ["*", "Select all rows"], ["Escape", "Select no rows"]);
+    if (find(".pick")) rows.push(["x", "Select the row of this link, to change several at once"], ["Shift ↓ ↑", "Select this row and the next"], ["*", "Select all rows"], ["Escape", "Clear the selection"]);
     if (find(".notice [data-key]")) rows.push(["Ctrl Z", "Undo the last action"]);
     if (field) rows.push(["Escape", "Leave the search field, or go back to it"]);
     list.replaceChildren(
@@ -225,6 +225,7 @@
     const button = event.target.closest?.("[data-copy]");
     if (!button) return;
     await navigator.clipboard.writeText(button.dataset.copy === "link" ? location.href : button.previousElementSibling.textContent);
+    button.closest("details")?.removeAttribute("open");
     say("Copied");
   });
 
@@ -237,7 +238,7 @@
       sessionStorage.removeItem("kb-sent");
       if (sent.startsWith(`${saved} `)) {
         localStorage.removeItem(sent.slice(saved.length + 1));
-        setTimeout(() => say("Saved"), 100);
+        if (!find(".notice")) setTimeout(() => say("Saved"), 100);
       }
     } catch {}
   }

@@ -112,6 +112,7 @@ class Download:
         part, fault = path.with_name(f"{path.name}.part"), ""
         for attempt in range(ATTEMPTS):
             time.sleep(PAUSE_SECONDS * attempt)
+            self._on_step(f"downloading {name}")
             was_begun = part.exists()
             try:
                 announced = self._receive(name, part)

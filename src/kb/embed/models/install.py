@@ -29,7 +29,7 @@ from kb.embed.artifact import (
 )
 from kb.embed.models import sentence_transformer
 from kb.embed.models.catalogue import Entry, catalogue
-from kb.embed.models.hub import OnStep, download, refuse_small_disk
+from kb.embed.models.hub import HUB, OnStep, download, refuse_small_disk
 from kb.embed.models.likeness import measure
 from kb.embed.models.prepare import find_model, scratch_folder
 from kb.embed.onnx.embedder import OnnxEmbedder
@@ -76,8 +76,10 @@ def check_known(wanted: str, data_dir: Path) -> Entry | None:
     if path.is_absolute() and path.exists():
         return None
     here = any(name == wanted for name, _ in installed(data_dir / "models"))
+    named = wanted.removeprefix(f"{HUB}/").removesuffix("/").lower()
+    known = (each for each in catalogue().values() if named in (each.name.lower(), each.repository.lower()))
     is_named = here or REPOSITORY.fullmatch(wanted)
-    entry = catalogue().get(wanted) or (Entry(path.name, wanted) if is_named else None)
+    entry = next(known, None) or (Entry(path.name, wanted) if is_named else None)
     if entry is None:
         raise ModelError(f"kb knows no model {wanted!r}, and has no such folder or file here. See 'kb model list'.")
     return entry

@@ -19,6 +19,7 @@ from filelock import FileLock
 from kb.api.errors import ModelError
 from kb.embed.artifact import (
     FP32,
+    INT8,
     MANIFEST,
     NAME,
     TOKENIZER,
@@ -70,6 +71,11 @@ def in_precision(files: ModelFiles, home: Path, precision: str) -> ModelFiles:
         raise ModelError(
             f"KB_PRECISION: the model in {files.onnx.parent} is in {files.precision}, but kb converts only {FP32}"
             f" models to {precision}. Set KB_MODEL_DIR to the {FP32} model, or unset KB_PRECISION."
+        )
+    if precision == INT8 and files.manifest.suits_int8 is False:
+        raise ModelError(
+            f"KB_PRECISION: 'kb model measure' found that {files.manifest.model} ranks worse in int8. Set"
+            " KB_PRECISION=fp32."
         )
     if precision in PROVIDER_PRECISIONS:
         return replace(files, precision=precision)
