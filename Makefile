@@ -135,7 +135,7 @@ reference: .venv/dev.stamp
 
 # The docs as a static site in build/site, to read without a running kb.
 site: .venv/dev.stamp
-	$(BIN)/python packaging/static_site.py build/site
+	rm -rf build/site && $(BIN)/python packaging/static_site.py build/site
 
 # The docs in a browser (Debian: chromium-driver). tests/docs/browser.sh installs it on Debian.
 test-docs: .venv/dev.stamp

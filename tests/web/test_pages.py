@@ -774,7 +774,7 @@ def test_a_search_without_a_word_that_was_found_says_that_meaning_alone_is_shown
     assert "No document contains any of your words. These are the closest in meaning." in shown
     assert "closest in meaning" not in read(f"{site.url}/?q=moorings").text
     narrowed = read(f"{site.url}/?q=zzqqxxy&type=note").text
-    assert "No document within the filters contains any of your words. These are" in narrowed
+    assert "With these filters, no document contains any of your words. These are the closest in meaning." in narrowed
     assert "Show all documents" in read(f"{site.url}/documents?tag=absent-tag").text
 
 

@@ -45,8 +45,7 @@ def recall(number: int) -> dict[str, Any]:
         )
     hits: list[dict[str, Any]] = last["hits"]
     if number > len(hits):
-        results = "1 result" if len(hits) == 1 else f"{len(hits)} results"
-        raise UsageError(f"The last search had only {results}. Open one of them, or search again.")
+        raise UsageError(f"The last search had only {len(hits)} result{'s' * (len(hits) > 1)}. Choose one of them.")
     return hits[number - 1]
 
 
