@@ -25,7 +25,7 @@ from kb.documents.originals import Originals, queue_unread
 from kb.documents.page_pictures import PagePictures
 from kb.documents.thumbnails import Thumbnails
 from kb.embed.protocol import Embedder
-from kb.filesystem import make_folder
+from kb.filesystem import make_folder, warn_root
 from kb.formats.installed_types import DOC_TYPES
 from kb.gauges import Gauges
 from kb.ingest.active_model import ActiveModel, open_model_for
@@ -125,6 +125,7 @@ def open_core(
     """
     forbid_inspection()
     make_folder(settings.data_dir, "KB_DATA_DIR")
+    warn_root(settings.data_dir)
     stack.enter_context(sole_user(lock_path(settings.data_dir)))
     clock.own.keep_in(settings.data_dir)
     stack.callback(clock.own.forget)

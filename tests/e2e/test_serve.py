@@ -509,8 +509,8 @@ def look():
         except httpx2.TransportError:
             time.sleep(0.05)
     print({name: value for name, value in os.environ.items() if before.get(name) != value})
-    print(httpx2.get(f"http://127.0.0.1:{port}/api/v1/status").status_code)
-    httpx2.get(f"http://127.0.0.1:{port}/metrics")  # what starts last is there
+    print(httpx2.get(f"http://127.0.0.1:{port}/api/v1/status", timeout=60).status_code)
+    httpx2.get(f"http://127.0.0.1:{port}/metrics", timeout=60)  # what starts last is there
     os.kill(os.getpid(), signal.SIGTERM)
 
 threading.Thread(target=look).start()

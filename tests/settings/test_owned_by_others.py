@@ -10,7 +10,7 @@ import pytest
 
 from kb.access.keyring import KeyFile
 from kb.api.errors import StartError, StoreError
-from kb.filesystem import make_folder
+from kb.filesystem import make_folder, warn_root
 from kb.live_settings import check_backup_folder
 from kb.settings import Settings
 from kb.store.engine_lock import sole_user
@@ -19,6 +19,15 @@ from tests.support.spaces import space
 
 NOBODY = 10001
 pytestmark = pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="needs root, to become another account")
+
+
+def test_root_is_told_whose_folder_it_adds_files_to(tmp_path, caplog):
+    warn_root(tmp_path)
+    assert not caplog.text
+    os.chown(tmp_path, NOBODY, NOBODY)
+    warn_root(tmp_path)
+    assert "kb runs as root" in caplog.text
+    assert f"sudo chown -R {NOBODY} {tmp_path}" in caplog.text
 
 
 def open_data(folder):

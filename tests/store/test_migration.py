@@ -77,6 +77,16 @@ def test_its_chunks_are_found_by_words_and_by_their_old_vectors(path, schema):
     assert set(chunks[3] + chunks[9][2:]) <= set(by_words.ids.tolist())
 
 
+def test_it_is_known_which_of_its_chunks_have_no_vector_yet(path, schema):
+    chunks = store_v2.build(path, schema)
+    store = opened(path)
+    with store.write() as tx:
+        assert [tx.documents.ids_without_vectors(document_id) for document_id in DOCUMENTS] == [set()] * len(DOCUMENTS)
+        tx.documents.write_vectors(3, {chunks[3][0]: np.zeros(DIMENSIONS, np.float32)})
+        assert tx.documents.ids_without_vectors(3) == {chunks[3][0]}
+    store.close()
+
+
 def test_places_follow_each_other_from_the_first_character_to_the_last(path, schema):
     store_v2.build(path, schema)
     store = opened(path)

@@ -25,9 +25,9 @@ SELECT {key} FROM chunks_vec WHERE {embedding} MATCH ? AND k = ?
 SELECT {key} FROM chunks_vec WHERE {embedding} MATCH ? AND k = ? AND {key} IN (SELECT value FROM carray(?))
 
 -- name: select_empty
--- Select the chunks of a document whose vector is all zeros, because it is not made yet.
-SELECT chunks.id FROM chunks CROSS JOIN chunks_vec ON {key} = chunks.id
-WHERE document_id = ? AND {embedding} = zeroblob(?)
+-- Select the chunks of a document whose vector is all zeros, because it is not made yet. Both tables may have a column `id`.
+SELECT chunks.id FROM chunks CROSS JOIN chunks_vec ON chunks_vec.{key} = chunks.id
+WHERE chunks.document_id = ? AND chunks_vec.{embedding} = zeroblob(?)
 
 -- name: update
 -- Set the vector of a chunk.
