@@ -19,7 +19,7 @@ SOURCES := src tests bench packaging
 # Without compiled modules, each of the many processes of a run would compile its imports, which takes two seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup serve install uninstall release publish up up-gpu up-rocm up-postgres down logs reference bundle test counts test-changed ci-full pictures test-docs test-web \
+.PHONY: setup serve install uninstall release publish up up-gpu up-rocm up-postgres down logs reference site bundle test counts test-changed ci-full pictures test-docs test-web \
   test-slow test-images test-image test-long test-eras test-postgres test-postgres-full \
   drill test-crash test-crash-postgres test-offline test-reference \
   test-schema fuzz conformance clients packages soak steady hostile fmt lint types bench bench-against bench-engines bench-legs bench-memory bench-pages bench-peers bench-quality bench-scale bench-tokens figures measure requirements \
@@ -132,6 +132,10 @@ bundle: .venv/dev.stamp
 # The pages in docs/reference, from the texts of the program. The tests fail if a page is out of date.
 reference: .venv/dev.stamp
 	$(BIN)/python -m tests.docs.reference
+
+# The docs as a static site in build/site, to read without a running kb.
+site: .venv/dev.stamp
+	$(BIN)/python packaging/static_site.py build/site
 
 # The docs in a browser (Debian: chromium-driver). tests/docs/browser.sh installs it on Debian.
 test-docs: .venv/dev.stamp

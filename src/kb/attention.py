@@ -105,14 +105,14 @@ def _backups(facts: BackupFacts | None) -> Iterator[Attention]:
         yield Attention(
             name="newest backup",
             says="no backup is configured",
-            remedy="set KB_BACKUP_DIR to a folder on another disk, or name it in the settings of the web interface",
+            remedy="set KB_BACKUP_DIR to a folder on another disk, or enter it on the web page Settings",
             is_urgent=False,
         )
     elif facts.failure:
         yield Attention(
             name="newest backup",
             says=f"the last backup failed: {facts.failure}",
-            remedy=f"remove the cause, then run 'kb backup {facts.folder}'",
+            remedy=f"fix that, then run 'kb backup {facts.folder}'",
             is_urgent=True,
         )
     elif facts.age > LATE * facts.hours * 3600:
@@ -152,7 +152,7 @@ def _languages(documents: Mapping[str, int]) -> Iterator[Attention]:
         most = sorted(others, key=lambda language: -others[language])[:MOST_LANGUAGES]
         yield Attention(
             name="languages",
-            says=f"most documents are in {', '.join(most)}, but the model in use knows the meaning of English alone",
+            says=f"most documents are in {', '.join(most)}, but the model in use only understands English",
             remedy="see 'kb model list', and run 'kb model use multilingual-e5-small'",
             is_urgent=False,
         )

@@ -110,7 +110,7 @@ def _opened(path: Path) -> BinaryIO:
     if stat.S_ISREG(opened.st_mode) and path.resolve() == path and os.path.samestat(opened, path.stat()):
         return file
     file.close()
-    raise ValueError(f"{path} was replaced at this moment. Try again.")
+    raise ValueError(f"{path} was replaced just now. Try again.")
 
 
 def _with_path(answer: Message) -> Message:

@@ -65,7 +65,7 @@ class Child:
             if self._process is None and has_records():
                 self._start()
             elif self._process and (code := self._process.poll()) is not None:
-                logger.warning("the program that watches folders ended with code %s and is started again", code)
+                logger.warning("the program that watches folders exited with code %s; kb is restarting it", code)
                 self._process, pause = None, AGAIN_SECONDS
 
     def stop(self) -> None:

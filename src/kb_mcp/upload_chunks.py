@@ -106,7 +106,7 @@ def explain_full_disk(remedy: str) -> Iterator[None]:
 def check_digest(actual: str, expected: str, remedy: str) -> None:
     if actual != expected.strip().lower():
         raise Invalid(
-            f"sha256: the received data has {actual}. It was changed on the way, or sha256 is wrong: {remedy}."
+            f"sha256: the received data has {actual}. Either it changed in transit or sha256 is wrong: {remedy}."
         )
 
 

@@ -37,7 +37,7 @@ ENCODED_BODY: Final = 256 << 10
 
 NEEDED: Final = ("jinja2", "markdown_it", "mdit_py_plugins")
 ABSENT: Final = (
-    "The web interface is not installed. To get it, install kb-local again, with its dependencies.\n"
+    "The web interface is not installed. To get it, reinstall kb-local with its dependencies.\n"
     "The HTTP API is at /api/v1, and its description at /docs. Agents connect to /mcp.\n"
 )
 

@@ -29,8 +29,8 @@ DONE: Final = {
     "dismiss": "Dismissed",
 }
 UNCHANGED: Final = {
-    "retag": "These tags were already as you chose: kb changed nothing.",
-    "move": "The documents were already in this folder: kb changed nothing.",
+    "retag": "The tags were already like that, so kb changed nothing.",
+    "move": "The documents were already in this folder, so kb changed nothing.",
 }
 OF_JOBS: Final = ("retry", "dismiss")
 SECONDS: Final = re.compile(r"[0-9]{1,12}\.[0-9]{3}")

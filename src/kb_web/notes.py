@@ -148,7 +148,7 @@ async def combine(visit: Visit, note_id: int, mine: Draft, shown: Draft, base: s
                 why="combined with other changes",
             )
             history = ((f"d/{note_id}/history", "History"),)
-            visit.leave_notice(Notice("The note had changed meanwhile. kb combined both changes.", links=history))
+            visit.leave_notice(Notice("The note had changed in the meantime. kb combined both changes.", links=history))
             return None
     return {
         "mine": mine | with_fields(mine, shown, theirs),

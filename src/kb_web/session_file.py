@@ -63,7 +63,7 @@ class SessionFile:
             kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
             self._kept = {digest: _Sealed(**row) for digest, row in kept.items()}
         except (OSError, ValueError, TypeError, AttributeError) as error:
-            logger.warning("everybody must sign in again: %s cannot be read: %s", path, error)
+            logger.warning("everyone has to sign in again: %s cannot be read: %s", path, error)
             self._kept = {}
 
     def session(self, visit_id: str) -> Session | None:

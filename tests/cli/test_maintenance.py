@@ -105,7 +105,7 @@ async def test_a_backup_beside_a_running_engine_comes_back_in_another_place(outs
     verified = outside("backup", "verify", backups, env=here)
     assert verified.returncode == 0
     assert verified.stdout.startswith(f"{backups}: no fault\n")
-    assert verified.stdout.count(": not sealed: everyone with write access may have changed it\n") == 2
+    assert verified.stdout.count(": not sealed: anyone with write access may have changed it\n") == 2
     there = here | {"KB_DATA_DIR": str(tmp_path / "other")}
     assert outside("backup", "restore", backups, env=there).returncode == 0
     with start_server(tmp_path / "other") as server:

@@ -281,7 +281,7 @@ def test_a_folder_in_or_around_a_watched_one_is_refused(kb, watched, tag):
 def test_a_second_program_waits_for_the_first(kb, watched, tag):
     until_synced(kb, tag, files=2)
     with kb.start("watch", "run", stderr=PIPE, encoding="utf-8") as second:
-        assert "watches the folders already" in second.stderr.readline()
+        assert "is already watching the folders" in second.stderr.readline()
         assert second.poll() is None
         second.kill()
 

@@ -164,7 +164,7 @@ def test_the_log_names_each_package_that_breaks_the_rules(engine, server):
     add(engine, "plain.abc", b"Text of an unknown type.")
     log = server.log.read_text()
     for name, (_, reason) in BROKEN.items():
-        assert f"kb works without the file types of {name} ({name}:FORMATS): {reason}" in log
+        assert f"kb is running without the file types from {name} ({name}:FORMATS): {reason}" in log
 
 
 def test_kb_says_so_if_its_own_types_are_missing():

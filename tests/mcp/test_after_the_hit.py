@@ -390,7 +390,7 @@ async def test_a_walk_along_links_gives_titles_and_first_lines_both_ways(agent, 
 async def test_a_walk_ends_where_there_are_no_links_and_at_its_limit(agent, word):
     hub = (await call(agent, "kb_addnote", text=f"{word} hub of all", title=f"Hub {word}"))["document_id"]
     alone = await agent.call_tool("kb_get", {"document_id": hub, "links": 2})
-    assert said(alone).endswith("No document links to it, and it links to none.")
+    assert said(alone).endswith("It has no links, and no document links to it.")
     for number in range(12):
         await call(agent, "kb_addnote", text=f"spoke {number} of [[Hub {word}]], " + "which turns slowly " * 9)
     walked = await agent.call_tool("kb_get", {"document_id": hub, "links": 1, "max_tokens": 200})

@@ -21,7 +21,7 @@ async def test_a_note_does_not_take_the_place_of_a_file(agent, engine, word):
     file = (await engine.add_file("a.pdf", io.BytesIO(pdf(word)), source_path=path, wait=30))["document_id"]
     said = await refusal(agent, "kb_addnote", text=f"a summary of {word}", source_path=path)
     where = f"source_path: document {file}, of type pdf, has this path."
-    assert said == f"{where} To name the origin of a note, use source instead."
+    assert said == f"{where} To name where a note comes from, use source instead."
     assert (await engine.document(file))["doc_type"] == "pdf"
 
 

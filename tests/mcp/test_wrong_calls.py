@@ -107,7 +107,7 @@ WRONG_VALUES = [
     ("kb_update_note", {"document_id": 999_999, "text": "x"}, r"Document 999999 does not exist\. Find its id with kb_search"),
     ("kb_get", {}, r"^document_id, source_path: give exactly one of them"),
     ("kb_get", {"document_id": "$pdf", "source_path": "x"}, r"give exactly one of them"),
-    ("kb_get", {"chunk_id": 1362}, r"^document_id: give it along with chunk_id: kb_get\(document_id=…, chunk_id=1362\)"),
+    ("kb_get", {"chunk_id": 1362}, r"^document_id: pass it along with chunk_id: kb_get\(document_id=…, chunk_id=1362\)"),
     ("kb_get", {"document_id": "$gone"}, r'^document_id: Document $gone .*in the bin since [^;]+ UTC; kb_undo\(document_id=$gone\) restores it\.$'),
     ("kb_update_note", {"document_id": "$gone", "text": "x"}, r'in the bin since [^;]+ UTC; kb_undo\(document_id=$gone\)'),
     ("kb_addnote", {"text": "x", "replaces": "$gone"}, r'^replaces: Document $gone .*in the bin .*kb_undo\(document_id=$gone\)'),

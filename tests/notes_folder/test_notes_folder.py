@@ -711,7 +711,7 @@ def test_an_empty_folder_another_folder_and_no_folder_delete_nothing(kept, tmp_p
     before = kept.notes()
     for file in kept.root.glob("*.md"):
         file.unlink()
-    assert "no notes any more" in kept.settle().withheld[0] or "is empty" in kept.settle().withheld[0]
+    assert "no notes left" in kept.settle().withheld[0] or "is empty" in kept.settle().withheld[0]
     kept.root.rename(tmp_path / "away")
     assert "does not exist" in kept.settle().stopped
     kept.root.mkdir()

@@ -74,7 +74,7 @@ def test_a_start_that_cannot_find_out_what_extractors_may_do_goes_on(monkeypatch
     try:
         box.start()
         assert box.extractors_confined is None
-        assert "could not find out how this system confines extractors" in caplog.text
+        assert "could not determine how this system confines extractors" in caplog.text
     finally:
         box.close()
 

@@ -38,6 +38,8 @@ def read(query):
         ("-#work rust", "rust", "-tag:work"),
         ('tides path:"my notes" moon', "tides moon", 'path:"my notes"'),
         ("path:“my notes”", "", 'path:"my notes"'),
+        ("path:« my notes »", "", 'path:"my notes"'),
+        ("tag:\u200bwork ru\u200bst", "rust", "tag:work"),
         ("path:'my notes'", "", 'path:"my notes"'),
         ("path:/home/ada/ -path:old", "", "path:/home/ada/ -path:old"),
         ("path:*.md path:notes/*", "", "path:.md path:notes/"),
@@ -107,7 +109,15 @@ def test_more_operators_than_can_be_are_refused():
 
 
 @pytest.mark.parametrize(
-    "query", ["path:" + "." * 19_000 + '"', 'tag:"a ' * 3_000 + "x", "#" * 20_000, "tag:'a " * 3_000]
+    "query",
+    [
+        "path:" + "." * 19_000 + '"',
+        'tag:"a ' * 3_000 + "x",
+        "#" * 20_000,
+        "tag:'a " * 3_000,
+        "tag:«a " * 3_000,
+        "» a" * 6_000,
+    ],
 )
 def test_a_hostile_query_ends(query):
     with suppress(Invalid):

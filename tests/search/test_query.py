@@ -35,6 +35,18 @@ def parsed(text):
     [
         ('"blue lamp" noon', (("blue lamp",), (), ("blue", "lamp", "noon", "blue lamp"))),
         ("“blue lamp”", (("blue lamp",), (), ("blue", "lamp"))),
+        *(
+            (typed, (("blue lamp",), (), ("blue", "lamp")))
+            for typed in (
+                *("„blue lamp“", "”blue lamp”", "\uff02blue lamp\uff02", "«blue lamp»", "»blue lamp«", "»blue lamp»"),
+                *("« blue lamp »", "«\xa0blue lamp\xa0»", "«\u202fblue lamp\u202f»", "‹blue lamp›", "「blue lamp」"),
+            )
+        ),
+        ("noon -« blue lamp »", ((), ("blue lamp",), ("noon",))),
+        ('"blue « lamp » noon"', (("blue « lamp » noon",), (), ("blue", "lamp", "noon"))),
+        ("東京「朝の市」について", (("朝の市",), (), ("東京", "朝の"))),
+        ("地図 -『朝の市』", ((), ("朝の市",), ("地図",))),
+        ("\u200bfor\u200bce\u2060 ju\ufeffre", ((), (), ("force", "jure"))),
         ("jaguar -car", ((), ("car",), ("jaguar",))),
         ('lamp -"by the window"', ((), ("by the window",), ("lamp",))),
         ("photogr* art", ((), (), ("photogr*", "photogr", "art"))),
@@ -62,6 +74,8 @@ def test_quotes_dashes_and_stars_mean_something(text, expected):
         "--dry-run",
         "SELECT * FROM t",
         '5" pipe',
+        "Home » News » Today",
+        "Back « Overview « Home",
         "java -Xmx512m OutOfMemoryError",
         "find . -name settings.py",
         "What did Anna -the baker- say",

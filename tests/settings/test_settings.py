@@ -134,7 +134,9 @@ def test_files_stay_where_they_are_when_it_changes_who_connects_to_postgresql_an
 
 def test_an_app_whose_packages_are_not_installed_says_what_to_do():
     absent = SubApp("absent_package.app:create_app", paths=("/mcp",))
-    with pytest.raises(SettingError, match=r"the app at /mcp needs absent_package.*kb-local again, or leave this app"):
+    with pytest.raises(
+        SettingError, match=r"the app at /mcp needs absent_package.*Reinstall kb-local, or leave this app"
+    ):
         absent.build(AppContext())
 
 

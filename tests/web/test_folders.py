@@ -70,7 +70,7 @@ def homely(start_server, home, tmp_path):
 
 def test_a_folder_that_the_form_names_is_watched_from_then_on(read, homely, home):
     reader = read(f"{homely.url}/folders")
-    assert "kb watches no folders yet" in reader.text
+    assert "kb isn't watching any folders yet" in reader.text
     reader.submit("/folders$", path="~/vault", name="mine")
     assert "kb watches" in reader.text
     assert "as mine: 2 files." in reader.text
@@ -137,7 +137,7 @@ def test_a_folder_that_cannot_be_watched_is_refused_with_the_reason_and_the_form
     assert reason in alert.text_content()
     [form] = [each for each in reader.page.forms if (each.action or "").endswith("folders")]
     assert (form.fields["path"], form.fields["name"], form.fields["delete"]) == (path, "mine", "1")
-    assert "kb watches no folders yet" in reader.text
+    assert "kb isn't watching any folders yet" in reader.text
 
 
 def test_nobody_watches_a_folder_while_other_machines_can_connect_without_a_key(read, start_server, home, tmp_path):
@@ -148,7 +148,7 @@ def test_nobody_watches_a_folder_while_other_machines_can_connect_without_a_key(
         form = {"token": reader.page.xpath("//body/@data-token")[0], "path": "~/vault"}
         refused = reader.http.post(f"{server.url}/folders", data=form, headers={"Accept": "text/html"})
         assert refused.status_code == 403
-        assert "kb watches no folders yet" in refused.text
+        assert "kb isn't watching any folders yet" in refused.text
 
 
 def test_only_a_key_with_all_rights_watches_a_folder(read, guarded, tmp_path):

@@ -37,7 +37,7 @@ def open_conflict(browser, site):
     find(browser, "#text")[0].send_keys("Mine. ")
     browser.execute_script("document.querySelector('[name=content_hash]').value = 'f'.repeat(64)")
     find(browser, ".primary")[0].click()
-    find(browser, "h1", "This note has changed meanwhile")
+    find(browser, "h1", "This note has changed in the meantime")
 
 
 def open_then_click(browser, url, *selectors):

@@ -506,5 +506,5 @@ def test_tags_that_were_already_so_are_not_said_to_have_changed(reading, site, b
     tag, ids = batch
     reader = reading(f"{site.url}/documents?tag={tag}")
     send(reader, act="retag", id=[str(ids[0])], add=tag)
-    assert "These tags were already as you chose: kb changed nothing." in reader.text
+    assert "The tags were already like that, so kb changed nothing." in reader.text
     assert "Tags changed" not in reader.text

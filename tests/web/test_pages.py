@@ -290,7 +290,7 @@ def test_without_what_they_need_the_pages_say_how_to_get_them(start_server, tmp_
     with start_server(tmp_path / "data", PYTHONPATH=str(tmp_path / "without"), KB_APPS=ALL_APPS) as server:
         answer = httpx2.get(server.url)
         assert answer.status_code == 200
-        assert "install kb-local again" in answer.text
+        assert "reinstall kb-local" in answer.text
         assert httpx2.get(f"{server.url}/nowhere").json()["detail"] == "Nothing is served at /nowhere."
 
 
@@ -482,7 +482,7 @@ def test_a_form_that_does_not_say_which_text_it_changes_overwrites_nothing(read,
     reader = read(f"{site.url}/d/{note}/edit")
     reader.submit("/edit$", text="Overwritten.", content_hash=base)
     assert reader.answer.status_code == 412
-    assert "This note has changed meanwhile" in reader.text
+    assert "This note has changed in the meantime" in reader.text
     assert site.engine.get(f"documents/{note}").json()["chunks"][0]["text"].startswith("Stays")
 
 

@@ -69,7 +69,7 @@ def test_links_lead_to_documents_and_those_documents_lead_back(notes):
     assert found["#projects/kiln"].endswith("/documents?tag=projects%2Fkiln")
     [missing] = classed(kiln, "missing")
     assert (missing.text, missing.get("href")) == ("The old chimney", f"{url}/new?title=The+old+chimney")
-    assert "kb does not change files." in kiln.text_content()
+    assert "kb doesn't change files." in kiln.text_content()
     back = links(page(notes, "Projects/Bricks.md"), "backlinks")
     assert back == {"Kiln rebuild": f"{url}/d/{ids['Projects/Kiln rebuild.md']}"}
     assert "[[" not in classed(page(notes, "Projects/Bricks.md"), "backlinks")[0].text_content()

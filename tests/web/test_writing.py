@@ -456,13 +456,13 @@ def test_what_others_changed_meanwhile_keeps_ones_own_text_and_its_draft(browser
     find(browser, "textarea")[0].send_keys("Mine. ")
     site.engine.patch(f"notes/{document}", json={"text": "Theirs."}).raise_for_status()
     find(browser, ".primary", "Save")[0].click()
-    find(browser, "h1", "This note has changed meanwhile")
+    find(browser, "h1", "This note has changed in the meantime")
     browser.get(f"{site.url}/documents")  # left, or crashed
     browser.get(f"{site.url}/d/{document}/edit")
     find(browser, "[data-do=restore]")[0].click()
     assert value(browser) == "Mine. First."
     find(browser, ".primary", "Save")[0].click()
-    find(browser, "h1", "This note has changed meanwhile")
+    find(browser, "h1", "This note has changed in the meantime")
     find(browser, ".primary", "Save your text")[0].click()
     assert find(browser, "article", "Mine. First.")
     assert drafts(browser) == []

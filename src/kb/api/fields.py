@@ -111,8 +111,8 @@ ListSorted = Annotated[
     BeforeValidator(_sort, json_schema_input_type=Literal["id", "recent", "newest", "oldest", "date", "title", "path"]),
     Field(
         description=(
-            "`recent` or `newest`: last changed or added first; `oldest`: the reverse; `date`: latest document date"
-            " first; `title`, `path`: from A to Z, without regard to case; `id`: by id."
+            "`recent` or `newest`: most recently changed or added first; `oldest`: the reverse; `date`: latest document"
+            " date first; `title`, `path`: from A to Z, without regard to case; `id`: by id."
         )
     ),
 ]
@@ -163,7 +163,7 @@ Instant = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidat
 DayBound = Annotated[AwareDatetime, BeforeValidator(_date_and_time), AfterValidator(_in_calendar), Field(strict=False)]
 """A moment with its time zone: its day in this zone is compared with the dates of documents."""
 
-Why = Annotated[str | None, Field(max_length=500, description="The reason for the change, which the history shows.")]
+Why = Annotated[str | None, Field(max_length=500, description="The reason for the change, for the history.")]
 DocumentId = Annotated[int, Field(ge=1, le=10**ID_DIGITS), BeforeValidator(whole)]
 VersionNumber = Annotated[int, Field(ge=1, le=10**ID_DIGITS), BeforeValidator(whole)]
 DocumentsCursor = Annotated[

@@ -45,7 +45,7 @@ Author = Annotated[
     Field(
         min_length=1,
         max_length=MAX_NAME,
-        description="Only documents that the key or program with this name changed last, and notes with this `source`;"
+        description="Only documents last changed by the key or program with this name, and notes with this `source`;"
         " case is ignored.",
     ),
 ]
@@ -60,7 +60,7 @@ class PathFilters(BaseModel):
 class Filters(BaseModel):
     """The other filters that a list and a search share, except those for tags: they have defaults of their own."""
 
-    tag_exact: Annotated[bool, Field(description="Do not include the tags below the tags of the filters.")] = False
+    tag_exact: Annotated[bool, Field(description="Leave out the tags below those in the filters.")] = False
     doc_type: DocType | None = None
     lang: Lang | None = None
     by: Author | None = None
@@ -69,8 +69,8 @@ class Filters(BaseModel):
     updated_after: Annotated[
         Instant | None,
         Field(
-            description="Only documents changed at or after this time. Documents that never changed count by their"
-            " creation."
+            description="Only documents changed at or after this time. For documents that never changed, their"
+            " creation counts."
         ),
     ] = None
     after: Annotated[

@@ -9,14 +9,14 @@ class ReembedRequest(Request):
     """The action on the second set of vectors, next to those in use."""
 
     action: ReembedAction = Field(
-        description="`start` computes vectors with the model of the settings, and switches to them when all are done;"
+        description="`start` computes vectors with the model from the settings, and switches to them when all are done;"
         " `stop` pauses this and `resume` continues it; `rollback` discards them, or returns to the earlier vectors;"
         " `finish` deletes the earlier vectors."
     )
     model: str | None = Field(
         None,
         max_length=1000,
-        description="With `start`: the model to use, by its name in `GET /models`, as `owner/name` of the model hub, or"
+        description="With `start`: the model to use, by its name in `GET /models`, as `owner/name` on the model hub, or"
         " as the path of a folder or a packed model on kb's machine. kb installs it first.",
     )
 

@@ -15,7 +15,7 @@ class OptionalFieldsRequest(Request):
 
     source: Annotated[Source | None, Field(description="The origin of the note: a URL, a book, a person.")] = None
     valid_until: Annotated[
-        GivenDay | None, Field(description="The last day on which the note is true. Later, it comes after others.")
+        GivenDay | None, Field(description="The last day on which the note is true. After that, it ranks below others.")
     ] = None
 
 

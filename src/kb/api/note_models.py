@@ -16,7 +16,7 @@ class NoteContent(Request):
     tags: Tags = []
     source_path: SourcePath | None = None
     thread: Annotated[
-        Tag | None, Field(description="The note's thread: related notes help to find it. Becomes the tag `thread:…`.")
+        Tag | None, Field(description="The note's thread: related notes help find it. Becomes the tag `thread:…`.")
     ] = None
 
 
@@ -27,7 +27,10 @@ class NoteRequest(OptionalFieldsRequest, NoteContent):  # the fields of the last
     if_new: Annotated[
         bool,
         Field(
-            description="Store nothing if a note says the same, perhaps in other words. The answer names it in `alike`."
+            description=(
+                "Store nothing if a note already says this, perhaps in other words. The answer names that note"
+                " in `alike`."
+            )
         ),
     ] = False
     inline_tags: Annotated[bool, Field(description="Also add the #tags in the text, as in Markdown files.")] = False
@@ -56,7 +59,7 @@ class NoteUpdate(Request):
     prepend: NoteText | None = None
     title: Title | None = None
     date: Annotated[
-        GivenDay | None, Field(description="The new date, in the front matter: when the new text was said or happened.")
+        GivenDay | None, Field(description="The new date, in the front matter: when this was said or happened.")
     ] = None
     valid_until: Annotated[GivenDay | None, Field(description="The last day on which the note is true.")] = None
     tags_add: Tags = []
@@ -66,7 +69,7 @@ class NoteUpdate(Request):
         bool,
         Field(
             description="Refuse an edit of a part that the same key and program made less than ten minutes ago, if its"
-            " words are still there. For clients that may repeat a call whose answer they missed."
+            " words are still there. For clients that may repeat a call after missing its answer."
         ),
     ] = False
 

@@ -24,7 +24,7 @@ class MappedDocument(Reply):
 
 
 class DocumentMap(Reply):
-    """A map of the documents changed last. Documents about the same subject are near each other.
+    """A map of the most recently changed documents. Documents about the same subject are near each other.
 
     `total` is the number of all documents; `tags` lists the most used tags. If `is_current` is false, kb is computing a
     new map: request it again later.

@@ -40,10 +40,10 @@ class SearchRequest(PathFilters, Filters, Question):  # the fields of the last b
     sort: SearchSorted = "relevance"
     fts_only: bool = False
     vec_only: bool = False
-    exact: Annotated[bool, Field(description="Compare every vector. This is slower and misses no passage.")] = False
+    exact: Annotated[bool, Field(description="Compare every vector. This is slower, but no passage is missed.")] = False
     group_by: Literal["document"] | None = None
     max_tokens: Annotated[
-        Count | None, Field(description="The maximum number of tokens of text in all results together.")
+        Count | None, Field(description="The maximum number of tokens of text in all results taken together.")
     ] = None
     explain: Annotated[bool, Field(description="Explain the score of each result (`explanation`).")] = False
 

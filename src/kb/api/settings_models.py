@@ -15,9 +15,11 @@ class SettingsChange(Request):
     """New values of settings. Settings that are absent stay as they are; null restores the default."""
 
     ocr: Annotated[Text | None, Field(description="0, 1, or the languages of Tesseract, such as eng+deu.")] = None
-    inbox_dir: Annotated[Text | None, Field(description="The full path of the folder of the inbox.")] = None
-    backup_dir: Annotated[Text | None, Field(description="The full path of the folder for backups.")] = None
-    backup_hours: Annotated[float | None, Field(ge=0.1, le=8760, description="The hours between two backups.")] = None
+    inbox_dir: Annotated[Text | None, Field(description="The full path of the inbox folder.")] = None
+    backup_dir: Annotated[Text | None, Field(description="The full path of the backup folder.")] = None
+    backup_hours: Annotated[
+        float | None, Field(ge=0.1, le=8760, description="How many hours to leave between backups.")
+    ] = None
     backup_keep: Annotated[int | None, Field(ge=1, le=10_000, description="The number of backups to keep.")] = None
 
 

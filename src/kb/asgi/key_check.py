@@ -140,7 +140,7 @@ class FirstKey:
                 self._file = SecretFile(self._path, "the first key")
             except SettingError as error:
                 if error.detail != self._fault:
-                    logger.error("%s. kb refuses everyone until the file contains a key", error.detail)
+                    logger.error("%s. kb rejects all requests until the file contains a key", error.detail)
                 self._fault = error.detail
         return self._file
 

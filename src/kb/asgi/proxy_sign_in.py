@@ -36,7 +36,7 @@ class ProxySignIn:
 
     def __init__(self, header: str, proxies: str) -> None:
         if not HEADER.fullmatch(header) or header.lower() in OF_CLIENTS:
-            raise SettingError(f"KB_TRUSTED_HEADER: {header!r} is no name of a header for this, such as Remote-User.")
+            raise SettingError(f"KB_TRUSTED_HEADER: {header!r} is not a suitable header name, such as Remote-User.")
         self._header = header.lower().encode()
         self._proxies = _networks(proxies)
 

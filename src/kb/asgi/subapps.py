@@ -125,7 +125,7 @@ class SubApp:
         except ModuleNotFoundError as error:
             raise SettingError(
                 f"KB_APPS: the app at {self.paths[0]} needs {error.name}, which is not installed."
-                " Install kb-local again, or leave this app out"
+                " Reinstall kb-local, or leave this app out"
             ) from None
         app: Starlette = factory(context)
         return app

@@ -48,7 +48,7 @@ def complete_restore(settings: Settings) -> list[Path]:
         return places.move()
     except OSError as error:
         raise StoreError(
-            f"A restore is unpacked, but kb cannot move it into place: {error.strerror or error}. Remove the cause and"
+            f"A restore is unpacked, but kb cannot move it into place: {error.strerror or error}. Fix that and"
             " start kb: it then finishes the restore. The previous data is still there."
         ) from error
 

@@ -51,7 +51,7 @@ def open_blobs(url: str | None, store: Store, folder: Path) -> Blobs:
     try:
         bind(shared, blobs)
     except FilesUnavailable as error:  # searches need no files
-        logger.error("the storage of files is unavailable, kb tries again later: %s", error.detail)
+        logger.error("file storage is unavailable; kb will try again later: %s", error.detail)
     return blobs
 
 
@@ -127,7 +127,7 @@ def _outside(url: str, scratch: Path) -> Blobs:
     try:
         from kb.blobs.s3 import S3Blobs
     except ModuleNotFoundError as error:
-        raise SettingError("KB_BLOB_URL: the support for S3 is not installed; it needs 'kb-local[s3]'") from error
+        raise SettingError("KB_BLOB_URL: S3 support is not installed; it needs 'kb-local[s3]'") from error
     return S3Blobs(url, scratch)
 
 
@@ -156,7 +156,7 @@ def bring_in(store: Store, blobs: Blobs, folder: Path, data_dir: Path) -> None:
             _move(originals.path(digest), kept_as(digest), blobs)
     except FilesUnavailable as error:  # the next start continues
         logger.error(
-            "the files in %s could not be moved to the shared storage, the next start tries again: %s",
+            "the files in %s could not be moved to the shared storage; kb will try again at the next start: %s",
             folder,
             error.detail,
         )

@@ -123,7 +123,9 @@ class Originals:
                 remove_while(tx, kept_names(unneeded), self.blobs)
                 self.thumbnails.forget(unneeded)  # before the end: after a crash, the next call does both again
         except FilesUnavailable as error:
-            logger.warning("files that no document needs could not be removed, kb tries again later: %s", error.detail)
+            logger.warning(
+                "files that no document needs could not be removed; kb will try again later: %s", error.detail
+            )
 
 
 def _no_original(document: Document) -> NotFound:

@@ -146,7 +146,7 @@ class PagePictures:
             self._slow.append(page)
             raise NotFound(too_slow) from None
         except FileNotFoundError:  # it has just been deleted
-            raise NotFound(f"kb no longer has the file of document {document.id}.") from None
+            raise NotFound(f"kb no longer has the file for document {document.id}.") from None
         finally:
             self._used = time.monotonic()
             self._await_idle()

@@ -36,7 +36,7 @@ def load(entries: Iterable[EntryPoint]) -> dict[str, Format]:
             if entry.value == OWN:
                 raise
             reason = f"{type(error).__name__}: {error}"
-            logger.warning("kb works without the file types of %s (%s): %s", entry.name, entry.value, reason)
+            logger.warning("kb is running without the file types from %s (%s): %s", entry.name, entry.value, reason)
     if not formats:
         raise ImportError("kb is not installed completely: its own file types are missing. Install it again.")
     return formats

@@ -190,7 +190,7 @@ class NotesFolder(BackgroundThread):
             with self.parts.store.write() as tx:
                 self.parts.files(tx).set_folder(replace(known, mounts=noted))
         if {each.reason for each in look.withheld} - _reasons(self._look):
-            logger.warning("kb kept the documents of files that are missing in %s, see 'kb notes'", self.parts.name)
+            logger.warning("kb kept the documents of files that are missing from %s; see 'kb notes'", self.parts.name)
         with self._lock:
             self._look, self._seen_at = look, shown(time.time())
         self._is_due, self._looked = not look.is_settled, time.monotonic()

@@ -53,7 +53,7 @@ AT_ONCE: Final = 200
 
 EMPTY: Final = "The file is empty. The note keeps its text; to remove the note, delete the file."
 LINKED: Final = (
-    "kb kept notes whose files were at {}: this is a link now, and kb does not follow links. Replace the link by the"
+    "kb kept notes whose files were at {}: this is a link now, and kb does not follow links. Replace the link with the"
     " files. {}"
 )
 NO_BIN: Final = "The bin is off (KB_BIN_DAYS=0), so kb would delete notes for good."
@@ -497,7 +497,7 @@ class Incoming:
         number += len(self._deleted)
         total = len(self._rows) + len(self._deleted)
         if not look.scan.files:
-            return "The folder has no notes any more, so kb deleted none."
+            return "The folder has no notes left, so kb deleted none."
         if not has_bin:
             return NO_BIN
         if number > FEW and number * SHARE > total:

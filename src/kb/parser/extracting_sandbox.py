@@ -94,7 +94,7 @@ class ExtractingSandbox(Sandbox):
                 self.extractors_confined = confined_extractor(self.limits, self.folder)
             except (OSError, subprocess.SubprocessError, ValueError):
                 logger.exception(
-                    "could not find out how this system confines extractors; each extractor checks before it runs"
+                    "could not determine how this system confines extractors; each extractor checks before it runs"
                 )
                 return
             log_confinement(self.extractors_confined, unconfined=self.unconfined)

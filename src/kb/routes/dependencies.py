@@ -140,7 +140,7 @@ def get_caller(request: Request, services: Services) -> Caller:
     if name is None:
         return caller
     if not caller.may("admin"):
-        raise Forbidden(f"{ON_BEHALF_OF}: only a key with the right admin may act for other keys.")
+        raise Forbidden(f"{ON_BEHALF_OF}: only a key with the admin right may act for other keys.")
     key = services.keyring.named(name)
     if key is None:
         raise Forbidden(f"Key {name!r} no longer exists.")
@@ -170,7 +170,7 @@ def check_right(request: Request, right: Right) -> None:
     """
     caller = get_caller(request, request.app.state.services)
     if not caller.may(right):
-        raise Forbidden(f"This key may only {MAY[caller.right]}; this call needs a key with the right {right}.")
+        raise Forbidden(f"This key may only {MAY[caller.right]}; this call needs a key with the {right} right.")
 
 
 MAY: dict[Right, str] = {"read": "read", "write": "read and write", "admin": "do everything"}
@@ -236,7 +236,7 @@ def get_client(request: Request) -> str | None:
 
 AuthorDep = Annotated[Author, Depends(get_author)]
 Id = Annotated[int, Path(ge=1, le=MAX_ID)]
-PageLimit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="The maximum number of rows of a page.")]
+PageLimit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="The maximum number of rows per page.")]
 
 
 class QueryModel(BaseModel):

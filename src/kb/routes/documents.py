@@ -97,7 +97,7 @@ class ChunksQuery(QueryModel):
             description="Only the chunks under this heading, or the first similar one.",
         ),
     ] = None
-    around: Annotated[int, Field(ge=0, le=MAX_ID, description="Also this number of chunks before and after.")] = 0
+    around: Annotated[int, Field(ge=0, le=MAX_ID, description="Also return this many chunks before and after.")] = 0
 
 
 class ListFilters(PathFilters, QueryModel):
@@ -117,7 +117,7 @@ class DocumentsQuery(Filters, ListFilters):  # the fields of the last base come 
     sort: ListSorted = "id"
     limit: PageLimit = DEFAULT_PAGE
     cursor: DocumentsCursor | None = None
-    total: Annotated[bool, Field(description="Also count the documents of all pages (`total`).")] = False
+    total: Annotated[bool, Field(description="Also count the documents on all pages (`total`).")] = False
 
 
 @router.get("/documents", tags=["documents"], summary="List documents", dependencies=[READ])
@@ -313,7 +313,7 @@ def delete_document(
 ) -> Deleted:
     """Move a document and its attachments to the bin.
 
-    `purge` deletes it for good at once, with all versions and its file; this needs a key with the right `admin`. kb
+    `purge` deletes it for good at once, with all versions and its file; this needs a key with the `admin` right. kb
     also purges documents after their time in the bin.
     """
     if purge_:

@@ -30,10 +30,10 @@ class DuplicatesQuery(QueryModel):
     kind: Annotated[
         Literal["same", "near"], Field(description="`same`: the same content. `near`: nearly the same text.")
     ] = "same"
-    limit: Annotated[int, Field(ge=1, le=100, description="The maximum number of groups of a page.")] = 20
+    limit: Annotated[int, Field(ge=1, le=100, description="The maximum number of groups per page.")] = 20
     cursor: DocumentsCursor | None = None
     dismissed: Annotated[
-        bool, Field(description="With `near`, only the groups that somebody dismissed, or only the others.")
+        bool, Field(description="With `near`, only the groups that someone has dismissed, or only the others.")
     ] = False
 
 

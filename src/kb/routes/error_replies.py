@@ -22,7 +22,7 @@ MAX_NAME = 100
 DESCRIPTIONS = {
     400: "The engine cannot parse the body.",
     401: "The key is missing or wrong.",
-    403: "The key does not have the right, or a page of another site made the call.",
+    403: "The key does not have the right for this, or another site's page made the call.",
     404: "It does not exist, or the key may not see it.",
     409: "The current state does not allow this call; `type` names the reason.",
     410: "The history does not go back that far.",

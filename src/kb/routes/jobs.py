@@ -33,9 +33,7 @@ router = APIRouter(route_class=ThreadRoute, prefix="/jobs", tags=["jobs"])
 class WaitQuery(QueryModel):
     """The time to wait for a job."""
 
-    wait: Annotated[
-        int, Field(ge=0, le=MAX_ID, description="Wait until the job ends, at most this number of seconds.")
-    ] = 0
+    wait: Annotated[int, Field(ge=0, le=MAX_ID, description="Wait up to this many seconds for the job to end.")] = 0
 
 
 class JobsQuery(QueryModel):

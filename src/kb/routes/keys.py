@@ -41,7 +41,7 @@ class AuditQuery(QueryModel):
     """The filters and the page of the audit log."""
 
     document_id: Annotated[int | None, Field(ge=1, le=MAX_ID)] = None
-    by: Annotated[str | None, Field(max_length=100, description="Only actions of the key with this name.")] = None
+    by: Annotated[str | None, Field(max_length=100, description="Only actions by the key with this name.")] = None
     limit: PageLimit = DEFAULT_PAGE
     cursor: JobsCursor | None = None
 

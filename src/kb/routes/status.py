@@ -26,7 +26,7 @@ from kb.routes.thread_route import ThreadRoute
 from kb.store.protocol import Store
 from kb.telemetry import last_hour
 
-TopTags = Annotated[int, Query(ge=0, le=100, description="The number of most used tags to return.")]
+TopTags = Annotated[int, Query(ge=0, le=100, description="How many of the most used tags to return.")]
 
 router = APIRouter(route_class=ThreadRoute, tags=["status"])
 

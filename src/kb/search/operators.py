@@ -31,15 +31,26 @@ MAX_OPERATORS: Final = 32
 MIN_EXCLUDED: Final = 3
 """The minimum length of an excluded word; a shorter one is more likely an option of a command."""
 
-PHRASE: Final = re.compile(r'(?<!\w)(-?)["“„]([^"“”„]+)["”“](?!\w)')
+QUOTED: Final = (
+    r"(?:[\"\uff02“”„][^\"\uff02“”„]+[\"\uff02“”]|«[^«»]+»|»(?!\s)[^«»]+(?<!\s)[«»]|‹[^‹›]+›|›(?!\s)[^‹›]+(?<!\s)[‹›]"
+    r"|「[^「」]+」|『[^『』]+』)"
+)
+"""A phrase in the quotation marks of any language; other marks may be in it. `Home » News » Today` has none."""
+
+PHRASE: Final = re.compile(
+    rf"(?:(?<!\w)|(?=[「『]))(?P<lacking>-?)(?P<phrase>{QUOTED})(?:(?!\w)|(?<=[」』]))"  # Japanese has no spaces
+)
 OPERATOR: Final = re.compile(
     r"(?<!\S)(?P<sign>-?)(?:(?P<kind>" + "|".join(KEYS) + ")[:\uff1a]"
-    r"""(?:["“„](?P<quoted>[^"“”„]+)["”“]|'(?P<single>[^']+)'|(?P<bare>[^\s"“”„]++))|\#(?P<hash>[^\s,;.!?)]++))"""
+    rf"(?:(?P<quoted>{QUOTED}|'[^']+')|(?P<bare>[^\s\"“”„«»‹›「」『』]++))|\#(?P<hash>[^\s,;.!?)]++))"
     r"[,;.!?)]*+(?!\S)",
     re.IGNORECASE,
 )
 EITHER: Final = re.compile(f"{PHRASE.pattern}|{OPERATOR.pattern}", re.IGNORECASE)
 """A phrase or an operator: within a phrase, operators are words."""
+
+UNSEEN: Final = dict.fromkeys((0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF))
+"""Breaks and directions that come along with pasted words. Joiners stay: Persian and emoji are spelled with them."""
 
 CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -83,6 +94,16 @@ class Narrowed(NamedTuple):
         )
 
 
+def as_read(text: str) -> str:
+    """Return a query in NFC without characters that nobody sees."""
+    return text if text.isascii() else composed(text).translate(UNSEEN)
+
+
+def within_quotes(match: re.Match[str]) -> str:
+    """Return the phrase of a match of `PHRASE`. A star in quotes means nothing, nor do the spaces of « French »."""
+    return match["phrase"][1:-1].strip("* \xa0\u202f\u3000")
+
+
 def narrowed(text: str, types: Collection[str], tags_in_use: Callable[[], Iterable[str]]) -> Narrowed:
     """Return a query with its operators apart.
 
@@ -94,6 +115,7 @@ def narrowed(text: str, types: Collection[str], tags_in_use: Callable[[], Iterab
     Raises:
         Invalid: the query has more operators than `MAX_OPERATORS`.
     """
+    text = as_read(text)
     if not OPERATOR.search(text):
         return Narrowed(text, [])
     operators, known = list[Operator](), dict[str, str]()
@@ -111,7 +133,7 @@ def narrowed(text: str, types: Collection[str], tags_in_use: Callable[[], Iterab
         operators.extend(found)
         return " " if found else match[0]
 
-    rest = EITHER.sub(without, composed(text))
+    rest = EITHER.sub(without, text)
     if len(operators) > MAX_OPERATORS:
         raise Invalid(f"query: at most {MAX_OPERATORS} operators are allowed; this query has {len(operators)}.")
     return Narrowed(" ".join(rest.split()), operators) if operators else Narrowed(text, [])
@@ -121,7 +143,7 @@ def _read(match: re.Match[str], types: Collection[str]) -> Iterator[Operator]:
     """Yield the operators in a match: several if a value lists several; none if the value is invalid."""
     kind, excluded = (match["kind"] or "tag").lower(), bool(match["sign"])
     bare = (match["bare"] or "").rstrip(",;!?" if kind == "path" else ",;!?.)")
-    value = " ".join((match["quoted"] or match["single"] or bare).split())
+    value = " ".join(match["quoted"][1:-1].split() if match["quoted"] else bare.split())
     if match["hash"]:
         word = f"#{match['hash']}"
         if word == f"#{tag_at(word, 0)}":
@@ -169,7 +191,7 @@ def excluded_words(text: str, lacking: Collection[str]) -> list[Operator]:
     """Return the words and phrases that a query excludes, as operators."""
     if not lacking:
         return []
-    phrases = {match[2].strip("* "): match[0] for match in PHRASE.finditer(text) if match[1]}
+    phrases = {within_quotes(match): match[0] for match in PHRASE.finditer(text) if match["lacking"]}
     return [Operator("words", each, excluded=True, typed=phrases.get(each, f"-{each}")) for each in lacking]
 
 

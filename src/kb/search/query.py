@@ -10,7 +10,6 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from kb.api.errors import Invalid
-from kb.api.stream_safe import composed
 from kb.index.words.apostrophes import (
     WITH_APOSTROPHE,
     apart,
@@ -28,7 +27,7 @@ from kb.index.words.unicode_forms import compatible
 from kb.index.words.word_variants import CAMEL, in_words, spellings
 from kb.search import long_numbers, measures, numbers
 from kb.search.numbers import other_spellings
-from kb.search.operators import PHRASE, exclusions
+from kb.search.operators import PHRASE, as_read, exclusions, within_quotes
 from kb.store.rows import Filter
 
 MAX_TERMS = 64
@@ -168,13 +167,12 @@ class Query:
         Raises:
             Invalid: the query has more phrases, or exclusions, than `MAX_CONDITIONS`.
         """
-        text = composed(text)
-        # A star in quotes means nothing.
-        quoted = [(sign, shortened(phrase.strip("* "))) for sign, phrase in PHRASE.findall(text) if tokenize(phrase)]
-        phrases = [phrase for sign, phrase in quoted if not sign]
-        unwanted = [phrase for sign, phrase in quoted if sign]
-        rest = PHRASE.sub(lambda match: " " if match[1] else f" {match[2]} ", text)
-        if excluded := exclusions(PHRASE.sub(lambda match: " " if match[1] else ' " ', text)):
+        text = as_read(text)
+        quoted = [match for match in PHRASE.finditer(text) if tokenize(within_quotes(match))]
+        phrases = [shortened(within_quotes(match)) for match in quoted if not match["lacking"]]
+        unwanted = [shortened(within_quotes(match)) for match in quoted if match["lacking"]]
+        rest = PHRASE.sub(lambda match: " " if match["lacking"] else f" {within_quotes(match)} ", text)
+        if excluded := exclusions(PHRASE.sub(lambda match: " " if match["lacking"] else ' " ', text)):
             unwanted += excluded
             rest = " ".join(rest.split()[: -len(excluded)])
         if not tokenize(rest):  # nothing but exclusions

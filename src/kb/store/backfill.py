@@ -60,7 +60,7 @@ class Backfill(BackgroundThread):
             self._stopping.wait(min(now - begun, MOST_PAUSE))
             begun = perf_counter()
         if steps and not self._stopping.is_set():
-            logger.info("%s of documents of an older kb: done", what)
+            logger.info("%s of documents from an older kb: done", what)
 
     def _renew_links(self, limit: int) -> bool:
         with self._store.read() as tx:

@@ -180,7 +180,7 @@ class Worker:
             except ModelChanged:
                 logger.info("another model is in use; the current jobs start again")
             except LeaseLost as error:
-                logger.warning("%s The other current jobs start again", error.detail)
+                logger.warning("%s The other current jobs are starting again", error.detail)
             except FilesUnavailable as error:
                 self._leave_files(error)
             except StoreUnavailable as error:

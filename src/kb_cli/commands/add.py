@@ -30,9 +30,7 @@ from kb_cli.sync.zip_archive import is_archive, unpacked
 Paths = Annotated[
     list[str], argument("PATHS", "Files, folders, patterns such as '*.pdf', or web addresses; - reads standard input.")
 ]
-Title = Annotated[
-    str | None, option("--title TEXT", "The title of a single file or page, instead of the one in its content.")
-]
+Title = Annotated[str | None, option("--title TEXT", "A title for a single file or page, instead of its own.")]
 SourcePath = Annotated[
     str | None,
     option(
@@ -69,22 +67,23 @@ def add(
     follow_links: FollowLinks = False,
     source_path: SourcePath = None,
     zip_names: ZipNames = None,
-    whole: Annotated[bool, option("--whole", "Keep all of a web page, including menus.")] = False,
+    whole: Annotated[bool, option("--whole", "Keep the whole web page, menus included.")] = False,
     wait: Wait = False,
     json: Json = False,
 ) -> int:
     """Add files, folders or web pages.
 
     You can run it again at any time: kb skips unchanged files, and continues an interrupted command. In folders, kb
-    also skips hidden files, files that .gitignore or .kbignore list, private keys, node_modules and the like, links
-    out of the folder, archives, and sound and pictures that no extractor reads; it adds pictures that a Markdown file
-    shows. kb adds a file that you name yourself, and the files in an archive (.zip) that you name.
+    also skips hidden files, files listed in .gitignore or .kbignore, private keys, node_modules and the like, links
+    that lead out of the folder, archives, and audio and pictures that no extractor can read; it does add pictures that
+    a Markdown file shows. If you name a file yourself, kb adds it; if you name an archive (.zip), it adds the files
+    inside.
 
-    This machine fetches web addresses, each time you add them. kb keeps the readable part of a page with its title,
-    author and date, and drops menus, cookie banners and sidebars.
+    Your machine fetches web addresses itself, again each time you add them. kb keeps the readable part of a page with
+    its title, author and date, and drops menus, cookie banners and sidebars.
 
-    With --json, prints a list of {"path", "source_path", "job", "document_id", "error"}: job is the engine's receipt,
-    or with --wait the finished job, or null if the document already has this content.
+    With --json, kb prints a list of {"path", "source_path", "job", "document_id", "error"}: job is the engine's
+    receipt, or with --wait the finished job, or null if the document already has this content.
     """
     check_code_page(zip_names)
     if whole and not any(map(is_page, paths)):

@@ -24,7 +24,7 @@ def addnote(
     thread: Annotated[
         str | None,
         option(
-            "--thread NAME", "A group of related notes, such as trip-2026; their text helps searches to find this note."
+            "--thread NAME", "A group of related notes, such as trip-2026; their text helps searches find this note."
         ),
     ] = None,
     source: Annotated[str | None, option("--source TEXT", "The origin: a web address, a book, a person.")] = None,
@@ -35,7 +35,10 @@ def addnote(
         int | None, option("--replaces ID", "The note that this one replaces; kb ranks it below this one.", min=1)
     ] = None,
     if_new: Annotated[
-        bool, option("--if-new", "Store nothing if a note says the same, perhaps in other words; print that note.")
+        bool,
+        option(
+            "--if-new", "Store nothing if a note already says this, perhaps in other words; print that note instead."
+        ),
     ] = False,
     wait: Wait = False,
     json: Json = False,
@@ -43,9 +46,9 @@ def addnote(
     """Add a note.
 
     Without TEXT, kb reads the note from a pipe, or opens $VISUAL or $EDITOR for you to write it. Words such as #roof
-    or #house/roof become tags. kb stores the note at once and prints notes that say nearly the same.
+    or #house/roof become tags. kb stores the note at once, and prints any notes that say nearly the same.
 
-    With --json, prints the engine's receipt, or with --wait the finished job.
+    With --json, kb prints the engine's receipt, or with --wait the finished job.
     """
     note: dict[str, Any] = {"title": title, "tags": split_tags(tags), "source_path": source_path, "thread": thread}
     options = {

@@ -11,7 +11,7 @@ from kb_cli.runtime.progress import status_line
 
 VERIFY, RESTORE = "verify", "restore"
 UNSEALED = {
-    "unsealed": "not sealed: everyone with write access may have changed it",
+    "unsealed": "not sealed: anyone with write access may have changed it",
     "unchecked": "sealed, but kb cannot check the seal: KB_BACKUP_KEY is not set",
 }
 
@@ -29,10 +29,10 @@ def backup(
         int | None, option("--keep N", "The number of backups to keep in DIR, instead of KB_BACKUP_KEEP.", min=1)
     ] = None,
     unsealed: Annotated[
-        bool, option("--unsealed", "Restore a backup without a seal although KB_BACKUP_KEY is set.")
+        bool, option("--unsealed", "Restore a backup without a seal even though KB_BACKUP_KEY is set.")
     ] = False,
     unverified: Annotated[
-        bool, option("--unverified", "Restore a sealed backup although KB_BACKUP_KEY is not set.")
+        bool, option("--unverified", "Restore a sealed backup even though KB_BACKUP_KEY is not set.")
     ] = False,
     without_damaged: Annotated[
         bool, option("--without-damaged", "Leave out damaged files, and restore everything else.")
@@ -40,8 +40,8 @@ def backup(
 ) -> int:
     """Back up KB_DATA_DIR, or verify or restore a backup.
 
-    The engine may keep running. DIR (by default KB_BACKUP_DIR) contains several backups, which share their files.
-    'kb backup verify DIR' reads all of them, restores the newest one in a temporary folder and searches it.
+    The engine can keep running. DIR (by default KB_BACKUP_DIR) contains several backups, which share their files.
+    'kb backup verify DIR' reads all of them, restores the newest one to a temporary folder and searches it.
 
     'kb backup restore DIR' replaces the data in KB_DATA_DIR with the newest backup. Stop the engine first. kb unpacks
     and verifies the backup before it changes anything, moves the old data to another folder and prints its path.

@@ -36,7 +36,7 @@ def restore(
 ) -> int:
     """Restore documents from the bin. 'kb backup restore' restores a backup.
 
-    With --json, prints a list of the documents.
+    With --json, kb prints a list of the documents.
     """
     if all(argument.isdecimal() and int(argument) for argument in what):
         return report_each(

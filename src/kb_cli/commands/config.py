@@ -14,13 +14,13 @@ MIN_SHOWN_LENGTH = 12
 
 def config(
     engine: Annotated[
-        bool, option("--engine", "Show the settings of the engine; this needs a key with the right admin.")
+        bool, option("--engine", "Show the engine's settings; this needs a key with the admin right.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Show the settings of the command line or the engine, and their sources.
 
-    kb shows only the last characters of keys. The web page Settings changes some settings of the engine.
+    kb shows only the last characters of keys. You can change some of the engine's settings on the web page Settings.
     """
     if engine:
         answer = call(lambda client: client.settings())

@@ -32,7 +32,7 @@ def delete(
     If the file is still in its folder, the next 'kb sync' adds it again. With --leave-out, kb skips it until you
     restore the document or add the file by its name.
 
-    With --json, prints a list of the engine's receipts.
+    With --json, kb prints a list of the engine's receipts.
     """
     if purge and leave_out:
         raise UsageError("Use --leave-out or --purge, not both.")

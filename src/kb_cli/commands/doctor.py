@@ -19,9 +19,9 @@ def doctor(
 ) -> int:
     """Check the database and the files in KB_DATA_DIR.
 
-    The engine may keep running, and kb changes nothing without --repair. With --repair, kb rebuilds everything that it
-    can derive from the texts. It never removes a text or a file that you added: if these are damaged, restore a backup
-    with 'kb backup restore'.
+    The engine can keep running, and kb changes nothing without --repair. --repair rebuilds everything that can be
+    derived from the texts. It never removes a text or a file that you added: if one of these is damaged, restore a
+    backup with 'kb backup restore'.
     """
     settings = data_settings()
     if accept_clock:
@@ -72,14 +72,14 @@ def conclusion(findings: Mapping[str, tuple[Sequence[str], Any]]) -> str:
 
 def reindex(
     vectors: Annotated[
-        bool, option("--vectors", "Also compute all vectors again, with the model in the settings.")
+        bool, option("--vectors", "Also recompute all vectors, with the model from the settings.")
     ] = False,
 ) -> None:
     """Rebuild the database in KB_DATA_DIR from the texts in it.
 
-    Stop the engine first. kb rebuilds the index of words and all missing or damaged vectors, keeps the other vectors,
-    and frees unused space. It replaces the old database only when the new one is complete, so it needs space for both,
-    and you can interrupt it. To change the model while the engine runs, use 'kb reembed'.
+    Stop the engine first. kb rebuilds the word index and any missing or damaged vectors, keeps the other vectors, and
+    frees unused space. It only replaces the old database once the new one is complete, so you can interrupt it, and it
+    needs space for both. To change the model while the engine runs, use 'kb reembed'.
     """
     settings = data_settings()
     with status_line(quiet=False) as show_status:

@@ -16,9 +16,9 @@ def duplicates(
 ) -> int:
     """List documents with the same content or nearly the same text.
 
-    The newest come first, with --near the most alike. Attachments do not count. With --near, kb compares all
-    documents, which takes minutes if there are many, and omits dismissed groups. kb deletes nothing: use 'kb delete',
-    or the web page Duplicates, which shows the differences and dismisses groups.
+    The newest come first; with --near, the most alike. Attachments are left out, and so, with --near, are groups that
+    you dismissed. --near compares all documents, which can take minutes. kb deletes nothing: use 'kb delete', or the
+    web page Duplicates, where you can see the differences and dismiss groups.
     """
     groups = call_async(lambda client: find(client, "near" if near else "same"))
     if json:

@@ -22,7 +22,8 @@ def eval_(
         Path, argument("FILE", "A YAML file with questions, or a folder in BEIR format.", exists=True)
     ],
     compare: Annotated[
-        Path | None, option("--compare JSON", "The saved output of an earlier --json.", exists=True, dir_okay=False)
+        Path | None,
+        option("--compare JSON", "The saved output of an earlier run with --json.", exists=True, dir_okay=False),
     ] = None,
     plot: Annotated[Path | None, option("--plot SVG", "Write a chart of nDCG@10 to this file.")] = None,
     worst: Annotated[int, option("--worst N", "How many of the worst questions to list.", min=0)] = 5,
@@ -31,9 +32,9 @@ def eval_(
     """Measure search quality with questions and known answers.
 
     Each entry of the YAML list has a 'question' and its 'document' or 'documents', by id, path, file name or title. It
-    may also have a 'passage', words from the text that answers it, and 'tags'. A folder has queries.jsonl and qrels.tsv
-    with the documents' paths as ids. With --compare, kb also prints the gain over an earlier run with other settings or
-    another model.
+    can also have a 'passage', words from the text that answers it, and 'tags'. In BEIR format, the ids are the
+    documents' paths, in queries.jsonl and qrels.tsv. --compare also prints the gain over an earlier run with other
+    settings or another model.
     """
     asked = read_questions(questions)
     before = read_run(compare) if compare else None

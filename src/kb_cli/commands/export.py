@@ -15,13 +15,13 @@ def export(
         bool, option("--plain", "Write notes as Markdown with front matter, and files in their folders.")
     ] = False,
     vectors: Annotated[
-        bool, option("--vectors", "Also export vectors, so that an import need not compute them.")
+        bool, option("--vectors", "Also export vectors, so that an import does not have to compute them.")
     ] = False,
 ) -> int:
     """Export everything, for 'kb import' or other programs.
 
-    The engine may keep running. 'kb import' imports the export into another knowledge base, in a file or in PostgreSQL.
-    'kb add' adds an export that you made with --plain. An export contains hashes of keys: keep it as secret as a
+    The engine can keep running. 'kb import' imports the export into another knowledge base, in a file or in PostgreSQL.
+    'kb add' adds an export that you made with --plain. An export contains hashes of keys, so keep it as secret as a
     backup.
     """
     settings = require("kb.settings").Settings.read()
@@ -38,12 +38,12 @@ def export(
     return exit_codes.FAILURE if exported.missing else exit_codes.OK
 
 
-def import_(folder: Annotated[Path, argument("DIR", "A folder that 'kb export' wrote.")]) -> None:
+def import_(folder: Annotated[Path, argument("DIR", "A folder written by 'kb export'.")]) -> None:
     """Import an export into KB_DATA_DIR or KB_DATABASE_URL.
 
-    Stop the engine first. Into an empty database, kb imports everything unchanged, and then compares the database with
-    the export. In a database with documents, a document that has the same content and path stays one document, with
-    the tags of both. If the import is interrupted, run it again to continue.
+    Stop the engine first. If the database is empty, kb imports everything unchanged, and then compares the result with
+    the export. If it already has a document with the same content and path, that stays one document, with the tags of
+    both. If the import is interrupted, run it again to continue.
     """
     settings = data_settings()
     with status_line(quiet=False) as show_status:

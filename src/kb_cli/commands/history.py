@@ -28,9 +28,9 @@ COLUMNS: output.Columns = {
 def history(
     document_id: Id,
     version: Annotated[
-        int | None, argument("VERSION", "The number of a version, to show its text.", min=1, show_default=False)
+        int | None, argument("VERSION", "The version whose text you want to see.", min=1, show_default=False)
     ] = None,
-    diff: Annotated[bool, option("--diff", "Show the changes since VERSION, or the last one.")] = False,
+    diff: Annotated[bool, option("--diff", "Show what changed since VERSION, or since the last one.")] = False,
     limit: Annotated[int, option("-n N", "The maximum number of versions.", min=1)] = 50,
     json: Json = False,
 ) -> None:
@@ -69,7 +69,7 @@ def version_before(document_id: int) -> int:
 def revert(document_id: Id, version: Number, why: Why = None, json: Json = False) -> None:
     """Go back to an earlier version of a document.
 
-    The history keeps all versions, also the later ones.
+    The history keeps all versions, even the later ones.
     """
     document = call(lambda client: client.revert(document_id, version, why=why))
     if json:

@@ -25,12 +25,12 @@ OFF: Final = ("0", "off", "no", "false")
 
 
 def hook() -> None:
-    """Handle an event of an agent's program.
+    """Handle an event from an agent's program.
 
     kb reads the event as JSON from standard input. At the start of a session, it gives the agent a brief: the notes
-    tagged core, preferences, decisions and open questions, and recent changes. With each prompt, it gives what kb knows
+    tagged core, preferences, decisions and open questions, and recent changes. With each prompt, it adds what kb knows
     about it, unless KB_RECALL is 0. Before a compaction and at the end of a session, it saves the conversation as a
-    note. It never stops the agent: it reports errors on standard error.
+    note. Errors never stop the agent; they go to standard error.
     """
     try:
         event = json.loads(sys.stdin.read() or "{}")

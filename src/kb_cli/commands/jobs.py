@@ -36,17 +36,17 @@ def jobs(
         Status | None, option("--status STATE", "Only jobs in this state: queued, running, done or failed.")
     ] = None,
     limit: Annotated[int, option("-n N", "The maximum number of jobs.", min=1)] = 20,
-    follow: Annotated[bool, option("--follow -f", "Print each job when it ends, until all jobs have ended.")] = False,
+    follow: Annotated[bool, option("--follow -f", "Print each job as it ends, until all have ended.")] = False,
     json: Json = False,
 ) -> int:
     """Show the jobs that add files and notes, newest first.
 
-    With an ID, shows one job and, if it failed, the reason. 'kb jobs retry ID' retries jobs that failed because of the
-    engine; kb kept their content. 'kb jobs drop ID' removes jobs that are not done, with their content, and changes no
-    document. 'kb jobs dismiss' removes failed jobs from the list: those with the given IDs, or all whose
-    file kb could not read. kb tries such a file again when you next send it.
+    With an ID, kb shows one job and, if it failed, the reason. 'kb jobs retry ID' retries a job that failed because of
+    the engine; kb still has its content. 'kb jobs drop ID' removes a job that is not done, with its content, and
+    changes no document. 'kb jobs dismiss' removes failed jobs from the list: the ones you name, or all whose file kb
+    could not read. kb tries such a file again the next time you send it.
 
-    With --follow and --json, prints one job per line.
+    With --follow and --json, kb prints one job per line.
     """
     if words and words[0] == RETRY:
         return retry(parse_ids(words[1:]), json)

@@ -38,10 +38,10 @@ def keys(
         bool, option("--reads-all", "A new key reads all documents; --tags and --path limit only what it writes.")
     ] = False,
     expires: Annotated[
-        str | None, option("--expires DATE", "The day or time from which a new key is not valid: 2027-01-31.")
+        str | None, option("--expires DATE", "The day or time when a new key expires: 2027-01-31.")
     ] = None,
     per_minute: Annotated[
-        int | None, option("--calls N", "The maximum number of requests of a new key per minute.", min=1)
+        int | None, option("--calls N", "How many requests a new key can make per minute.", min=1)
     ] = None,
     grace: Annotated[
         int, option("--grace MINUTES", "How many minutes the old key stays valid after a rotation.", min=0)
@@ -51,7 +51,7 @@ def keys(
     """List, make, rotate and revoke keys with rights, and disconnect programs that signed in with them.
 
     kb prints a key only once, when you make or rotate it, and stores only its hash. This works if the engine has a
-    KB_API_KEY and you use that key, or one with the right admin.
+    KB_API_KEY and you use that key, or one with the admin right.
     """
     if not words:
         return list_keys(json=json)
@@ -111,8 +111,8 @@ def audit(
 ) -> None:
     """Show all changes, with their time and key, newest first.
 
-    Each line contains the time, the key, the client, the action, and the document, job or key. The log contains nothing
-    of the documents' content. KB_AUDIT_DAYS limits its age.
+    Each line contains the time, the key, the client, the action, and the document, job or key. None of the documents'
+    content is in the log. KB_AUDIT_DAYS sets how long kb keeps it.
     """
     answer = call(lambda client: client.audit(document_id=document, by=by, limit=limit))
     nothing = "the log has no such change" if by or document else "the log has no changes"

@@ -10,13 +10,13 @@ from kb_cli.runtime.options import Id, Json, option
 
 def links(
     document_id: Id,
-    broken: Annotated[bool, option("--broken", "Only links that lead to no document.")] = False,
+    broken: Annotated[bool, option("--broken", "Only links that lead nowhere.")] = False,
     json: Json = False,
 ) -> int:
-    """List the links in a document and to it.
+    """List the links from a document and to it.
 
-    Links are [[Note]], ![[embed]], Markdown links to files, kb://documents/ID, and web addresses that kb holds. A name
-    leads to the nearest document of that name, as in Obsidian.
+    Links are [[Note]], ![[embed]], Markdown links to files, kb://documents/ID, and addresses of web pages in kb. A name
+    leads to the nearest document with that name, as in Obsidian.
     """
     answer = call(lambda client: client.links(document_id))
     if broken:

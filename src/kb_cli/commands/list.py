@@ -19,14 +19,14 @@ def list_(
     oldest: Annotated[bool, option("--oldest", "", hidden=True)] = False,
     recent: Annotated[bool, option("--recent", "", hidden=True)] = False,
     limit: Annotated[int, option("-n N", "The maximum number of documents.", min=1)] = 50,
-    everything: Annotated[bool, option("--all", "List all documents, without a maximum.")] = False,
+    everything: Annotated[bool, option("--all", "List all documents, however many there are.")] = False,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> None:
     """List documents, most recently added or changed first.
 
-    The date is the one in the document or, without one, the date on which it was added or last changed. In a pipe or
-    a file, each document is one line with tabs between the columns.
+    The date is the document's own or, if it has none, the day on which it was added or last changed. In a pipe or
+    a file, each document is one line, with tabs between the columns.
     """
     query = filters.to_request("tag")
     order = "id" if sort == "added" or (oldest and not recent) else sort

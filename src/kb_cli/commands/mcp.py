@@ -21,14 +21,15 @@ def complete_clients(incomplete: str) -> list[str]:
 def mcp(
     client: Annotated[
         str | None,
-        argument("CLIENT", "The client, such as cursor; without it, kb prints all.", complete=complete_clients),
+        argument("CLIENT", "The client, such as cursor; by default, kb prints all of them.", complete=complete_clients),
     ] = None,
     write: Annotated[
-        bool, option("--write", "Add kb to the client's own file. kb keeps its other settings and makes a backup.")
+        bool,
+        option("--write", "Add kb to the client's own file. Its other settings stay, and kb makes a backup first."),
     ] = False,
     plugin: Annotated[
         Path | None,
-        option("--plugin DIR", "Write a plug-in to this folder: a skill, and a brief at each start of the client."),
+        option("--plugin DIR", "Write a plug-in to this folder: a skill, and a brief each time the client starts."),
     ] = None,
     capture: Annotated[bool, option("--capture", "With --plugin: save each session as a note when it ends.")] = False,
     collections: Annotated[bool, option("--collections", "Use the MCP endpoint with collections.")] = False,

@@ -32,14 +32,14 @@ def model(
     wait: Annotated[bool, option("--wait", "Wait until all vectors are computed.")] = False,
     json: Json = False,
 ) -> int:
-    """List the embedding models, or use another one.
+    """List the embedding models, or switch to another.
 
-    'use' fetches a model of the list, or any of the model hub as OWNER/NAME; HF_ENDPOINT can name a mirror. It also
-    takes a folder of sentence-transformers, or a file that 'pack' wrote on another machine. The engine then computes
-    all vectors again; searches use the old ones until then. 'rollback' returns to the old model, until 'finish' deletes
-    its vectors. 'kb reembed status' shows the progress. 'measure' reads documents and questions in BEIR format, and
-    keeps with the model how to read its cosines, and whether it may run in int8. 'export' converts a model that 'use'
-    refuses; it needs 'kb-local[export]', which installs torch.
+    'use' fetches a model from the list, or any other from the model hub as OWNER/NAME; HF_ENDPOINT can name a mirror.
+    It also takes a sentence-transformers folder, or a file that 'pack' wrote on another machine. The engine then
+    recomputes all vectors; searches use the old ones until it is done. 'rollback' returns to the old model, until
+    'finish' deletes its vectors. 'kb reembed status' shows the progress. 'measure' reads documents and
+    questions in BEIR format, and keeps with the model how to read its cosines, and whether it may run in int8.
+    'export' converts a model that 'use' cannot take; it needs 'kb-local[export]', which installs torch.
     """
     match action:
         case "list":
@@ -129,11 +129,13 @@ def confirm(name: str) -> None:
         raise exit_codes.UsageError("Cannot ask for confirmation without a terminal. Add --yes to use the model.")
     answer = listed()
     known = next((each for each in answer["models"] if each["name"] == name), None)
-    output.print_line(f"kb will compute the vectors of {answer['passages']:,} passages with {name}; searches go on.")
+    output.print_line(
+        f"kb will compute the vectors of {answer['passages']:,} passages with {name}; searches keep working."
+    )
     if known and not known["is_installed"]:
         output.print_line(f"It downloads {known['megabytes']:,} MB first ({known['licence']}).")
     if known and known["seconds"]:
-        output.print_line(f"All vectors will be there {duration(known['seconds'])}, if kb has little else to do.")
+        output.print_line(f"All vectors will be ready {duration(known['seconds'])}, if kb has little else to do.")
     if not typer.confirm("Go on?"):
         raise typer.Abort
 

@@ -16,16 +16,16 @@ OFF = "the engine has no notes folder; set KB_NOTES_DIR, and restart it"
 
 def notes(
     action: Annotated[Action, argument("|".join(get_args(Action)), "The action; see above.")] = "status",
-    folder: Annotated[str, argument("FOLDER", "A folder that kb keeps in both directions.")] = "",
+    folder: Annotated[str, argument("FOLDER", "A folder from 'kb watch add --both'.")] = "",
     yes: Yes = False,
     json: Json = False,
 ) -> int:
     """Show the notes folder, or decide about missing files.
 
-    With KB_NOTES_DIR, the engine keeps a Markdown file of each note in a folder, in both directions. If many files are
-    missing at once, it deletes no note until you decide: 'delete' moves their notes to the bin, 'restore' writes the
-    files again. With the name of a folder of 'kb watch add --both', they decide about that one. Exit code 1 means that
-    kb needs you.
+    With KB_NOTES_DIR, the engine keeps a Markdown file of each note in a folder, and you can edit either. If many files
+    go missing at once, it deletes no note until you decide: 'delete' moves their notes to the bin, 'restore' writes the
+    files again. To decide about a folder from 'kb watch add --both', add its name. Exit code 1 means that kb needs your
+    attention.
     """
     if action == "status":
         answer = call(lambda client: client.status()).get("notes_folder")

@@ -15,7 +15,7 @@ Action = Literal["start", "status", "stop", "resume", "rollback", "finish"]
 DONE = {
     None: "no other vectors exist",
     "building": "the engine computes other vectors",
-    "stopped": "stopped before all other vectors were computed: 'kb reembed resume' continues",
+    "stopped": "stopped before all vectors were computed: 'kb reembed resume' continues",
     "returning": "the engine switches back to the previous vectors",
     "kept": "the previous vectors are kept: 'kb reembed rollback' uses them again, 'kb reembed finish' deletes them",
 }
@@ -28,13 +28,13 @@ def reembed(
     wait: Annotated[bool, option("--wait", "Wait until all vectors are computed.")] = False,
     json: Json = False,
 ) -> int:
-    """Compute all vectors again, for example with another model.
+    """Recompute all vectors, for example with another model.
 
-    The engine's settings name the model, its precision and its prefixes. The engine works in the background, and
-    searches use the old vectors until all new ones exist. kb keeps the old vectors until 'kb reembed finish'.
-    'kb reembed rollback' switches back to them or, while the engine still computes, discards the new ones. 'stop'
-    interrupts the work, 'resume' continues it, and 'status' shows the progress. An engine that was killed continues
-    automatically. If no engine runs, this command does all the work itself, in KB_DATA_DIR.
+    The model, its precision and its prefixes come from the engine's settings. The engine works in the background, and
+    searches use the old vectors until all new ones exist. kb keeps the old vectors until 'kb reembed finish'. 'kb
+    reembed rollback' switches back to them or, while the engine is still computing, discards the new ones. 'stop'
+    pauses the work, 'resume' continues it, and 'status' shows the progress. An engine that was killed carries on when
+    it starts again. If no engine is running, this command does all the work itself, in KB_DATA_DIR.
     """
     try:
         answer = call(lambda client: client.reembedding() if action == "status" else client.reembed(action))

@@ -49,7 +49,7 @@ def search(
     newest: Annotated[bool, option("--newest", "Sort the results by date, newest first.")] = False,
     fts_only: Annotated[bool, option("--fts-only", "Search only by words (keyword search).")] = False,
     vec_only: Annotated[bool, option("--vec-only", "Search only by meaning (semantic search).")] = False,
-    exact: Annotated[bool, option("--exact", "Compare all vectors: slower, but misses no match.")] = False,
+    exact: Annotated[bool, option("--exact", "Compare all vectors: slower, but no match is missed.")] = False,
     open_: Annotated[bool, option("--open", "Open the file or web page of the best result.")] = False,
     explain: Annotated[bool, option("--explain", "Show how kb computed each score.")] = False,
     ids: IdsOnly = False,
@@ -60,8 +60,8 @@ def search(
     kb searches by words and by meaning, so it nearly always finds something. If no document contains any word of the
     query, kb says so.
 
-    The query may have operators: tag:x, #x, path:x, type:pdf, after:2026-03, before:2026, by:ada, -word, "a phrase",
-    and a dash before any of them. Put such a query in single quotes; docs/query.md has the rules.
+    The query can contain operators: tag:x, #x, path:x, type:pdf, after:2026-03, before:2026, by:ada, -word, "a phrase",
+    and a dash before any of them to exclude it. Put such a query in single quotes; docs/query.md has the rules.
     """
     if not " ".join(query).strip():
         raise exit_codes.UsageError("The query is empty. Give words or a question: 'kb search spare key'.")

@@ -27,14 +27,17 @@ def serve(
         Path | None, option("--data-dir FOLDER", "The data folder. [env var: KB_DATA_DIR; default: ~/.local/share/kb]")
     ] = None,
     notes: Annotated[
-        Path | None, option("--notes FOLDER", "A folder with a Markdown file of each note. [env var: KB_NOTES_DIR]")
+        Path | None,
+        option("--notes FOLDER", "Keep a Markdown file of each note in this folder. [env var: KB_NOTES_DIR]"),
     ] = None,
     apps: Annotated[
         str | None, option("--apps A,B", "The apps to serve. [env var: KB_APPS; default: api,mcp,metrics,web]")
     ] = None,
     device: Annotated[
         str | None,
-        option("--device DEVICE", "The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"),
+        option(
+            "--device DEVICE", "Where to run the model: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"
+        ),
     ] = None,
 ) -> None:
     """Start kb: engine, MCP endpoint, web interface and metrics.
@@ -58,7 +61,7 @@ def server() -> ModuleType:
         return import_module("kb_cli.server")
     except ModuleNotFoundError as error:
         raise LocalError(
-            f"The Python module {error.name} is not installed. Install kb-local again, with its dependencies."
+            f"The Python module {error.name} is not installed. Reinstall kb-local with its dependencies."
         ) from None
 
 
@@ -67,14 +70,16 @@ def worker(
         str | None, option("--host HOST", "The address to listen on. [env var: KB_HOST; default: 127.0.0.1]")
     ] = None,
     port: Annotated[
-        int | None, option("--port PORT", "The port of probes and metrics. [env var: KB_PORT; default: a free port]")
+        int | None, option("--port PORT", "The port for probes and metrics. [env var: KB_PORT; default: a free port]")
     ] = None,
     data_dir: Annotated[
         Path | None, option("--data-dir FOLDER", "The worker's own data folder. [env var: KB_DATA_DIR]")
     ] = None,
     device: Annotated[
         str | None,
-        option("--device DEVICE", "The model's device: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"),
+        option(
+            "--device DEVICE", "Where to run the model: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"
+        ),
     ] = None,
 ) -> None:
     """Process the queue of a PostgreSQL database.

@@ -50,9 +50,9 @@ def service(
 ) -> int:
     """Run the engine in the background, starting at login.
 
-    The service restarts after a crash. 'install' stores the KB_ settings of your shell for it, in addition to those
-    that it already has, and starts it. 'stop' stops it until the next login. 'uninstall' removes it and keeps your
-    data. On Linux it is a unit of systemd --user, on macOS an agent of launchd.
+    The service restarts after a crash. 'install' starts it with the KB_ settings of your shell, in addition to those
+    that it already has. 'stop' stops it until the next login. 'uninstall' removes it and keeps your data. On Linux it
+    is a systemd user unit, on macOS a launchd agent.
     """
     acts = LAUNCHD_ACTS if sys.platform == "darwin" else SYSTEMD_ACTS
     done = acts[action]()

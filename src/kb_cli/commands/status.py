@@ -124,7 +124,7 @@ MOST_TAGS = 10
 
 
 def stats(json: Json = False) -> None:
-    """Count documents by type, tag and time of addition."""
+    """Count documents by type, tag and date added."""
     answer = call(fetch)
     if json:
         output.print_json(answer)

@@ -14,13 +14,13 @@ from kb_cli.stdio_bridge import Bridge, Endpoint
 def stdio(
     root: Annotated[
         list[Path] | None,
-        option("--root DIR", "Let agents add files below this folder by their path. You can give several folders."),
+        option("--root DIR", "Let agents add files below this folder by path. You can repeat this."),
     ] = None,
 ) -> None:
     """Speak MCP over standard input and output.
 
-    Use it for clients that can only start programs. It passes all messages on to the MCP endpoint that 'kb mcp' shows,
-    and starts 'kb serve' if no server answers on this machine.
+    This is for clients that can only start programs. It passes all messages on to the MCP endpoint that 'kb mcp' shows,
+    and starts 'kb serve' if no server is running on this machine.
     """
     config = load_config()
     for stream in (sys.stdin, sys.stdout):

@@ -22,7 +22,7 @@ def sync(
     watch: Annotated[bool, option("--watch", "Keep running, and sync after each change.")] = False,
     dry_run: Annotated[bool, option("--dry-run", "Only show the changes that kb would make.")] = False,
     yes: Annotated[
-        bool, option("--yes -y", "Allow --delete to delete many documents at once, or all of a folder.")
+        bool, option("--yes -y", "Let --delete delete many documents at once, or a whole folder's.")
     ] = False,
     take_over: TakeOver = False,
     both: Annotated[
@@ -32,27 +32,27 @@ def sync(
 ) -> int:
     """Keep the knowledge base in sync with a folder.
 
-    kb adds new files, replaces the documents of changed files, and skips unchanged files. When the command ends,
-    searches find all of them. A file that you rename or move within the folder keeps its document, with its id, dates
-    and tags. As with 'kb add', kb skips files that .gitignore or .kbignore list, and links out of the folder. It keeps
-    documents that came from an archive, even if the archive no longer exists; 'kb delete' deletes them.
+    kb adds new files, replaces the documents of changed files, and skips unchanged files. When the command ends, you
+    can search all of them. A file that you rename or move within the folder keeps its document, with its id, dates and
+    tags. As with 'kb add', kb skips files listed in .gitignore or .kbignore, and links that lead out of the folder.
+    Documents from an archive stay even if the archive is gone; to delete them, use 'kb delete'.
 
     --delete only deletes documents whose file you deleted. Documents stay if their disk is missing, their folder cannot
-    be read, or their files are only online. If a folder is suddenly empty, or if more than five documents and more than
-    a fifth of all would be deleted at once, kb reports this and deletes nothing until you add --yes. If a deleted file
-    reappears, kb restores its document from the bin. A name belongs to one folder on one machine: give another folder
-    another name (--as).
+    be read, or their files are online-only. If a folder is suddenly empty, or if more than five documents and more than
+    a fifth of them all, would be deleted at once, kb reports this and deletes nothing until you add --yes. If a deleted
+    file reappears, kb restores its document from the bin. Each name belongs to one folder on one machine, so give
+    another folder a name of its own (--as).
 
-    With --both, the engine keeps the folder in both directions from now on, as 'kb watch add --both' says, and the
-    command ends when both sides are the same.
+    With --both, the engine keeps the folder and kb in step from now on, like 'kb watch add --both', and the command
+    ends once both sides are the same.
 
-    With --json, prints {"files", "deleted"}: files as in 'kb add --json', and deleted as a list of source paths. With
-    --dry-run, prints {"added", "changed", "moved", "deleted"}, lists of source paths.
+    With --json, kb prints {"files", "deleted"}: files as in 'kb add --json', and deleted as a list of source paths.
+    With --dry-run, kb prints {"added", "changed", "moved", "deleted"}, lists of source paths.
     """
     if watch and (dry_run or json):
         raise UsageError("--watch cannot be used with --dry-run or --json.")
     if both and (watch or dry_run):
-        raise UsageError("--both cannot be used with --watch or --dry-run: the engine keeps the folder from now on.")
+        raise UsageError("--both cannot be used with --watch or --dry-run: the engine itself keeps the folder in sync.")
     local = options.folder(folder, is_sure=yes, take_over=take_over, is_watched=watch)
     if both:
         return sync_both(local, yes=yes, json=json)

@@ -29,10 +29,10 @@ def tag(
     why: Why = None,
     json: Json = False,
 ) -> int:
-    """Add or remove tags of documents, or rename a tag in all documents.
+    """Add tags to documents or remove them, or rename a tag everywhere.
 
     Renaming 'projects' to 'work' also renames 'projects/kiln' to 'work/kiln'. If the new tag is in use, the two are
-    merged. 'kb undo' undoes it. With --json, prints a list of the documents, or the number of changed documents.
+    merged. 'kb undo' undoes it. With --json, kb prints a list of the documents, or the number of changed documents.
     """
     new, old = split_tags(add), split_tags(remove)
     if rename:

@@ -18,12 +18,12 @@ SHOWN = 10
 
 def undo(
     number: Annotated[
-        int | None, argument("OPERATION", "The number of an operation (the last one by default).", min=1)
+        int | None, argument("OPERATION", "The number of the operation to undo (by default the last one).", min=1)
     ] = None,
     since: Annotated[
         str | None, option("--since TIME", "Undo all operations since this time: 10m, 2h, 2026-01-31T18:00.")
     ] = None,
-    key: Annotated[str | None, option("--key NAME", "Undo only operations of the key with this name.")] = None,
+    key: Annotated[str | None, option("--key NAME", "Undo only what the key with this name did.")] = None,
     list_: Annotated[bool, option("--list", "List the operations that you can undo, newest first.")] = False,
     limit: Annotated[int, option("-n N", "The maximum number of operations that --list shows.", min=1)] = 20,
     yes: Yes = False,
@@ -33,9 +33,9 @@ def undo(
 ) -> int:
     """Undo the last operation, or all operations since a time.
 
-    An operation is all changes of one command, request or sync round. kb shows a summary and asks for
-    confirmation. It moves added documents to the bin, and restores deleted ones. The next 'kb undo' undoes this undo;
-    documents keep their ids. --list shows earlier operations with their numbers.
+    An operation is everything that one command, request or sync round changed. kb shows a summary and asks for
+    confirmation. Added documents go to the bin, and deleted ones come back with the same ids. The next 'kb undo' undoes
+    this undo. --list shows earlier operations with their numbers.
     """
     if list_:
         output.print_list(call(lambda client: client.operations(limit=limit)), "operations", COLUMNS, json=json)

@@ -17,11 +17,11 @@ NOTE = "note"
 MIN_HASH = 8
 """The least number of characters that identify a version by its hash."""
 Old = Annotated[str | None, option("--old TEXT", "The text to replace; it must occur exactly once.")]
-New = Annotated[str | None, option("--new TEXT", "The text that replaces it.")]
+New = Annotated[str | None, option("--new TEXT", "What to replace it with.")]
 Append = Annotated[str | None, option("--append TEXT", "Text to add as new lines at the end.")]
 Prepend = Annotated[str | None, option("--prepend TEXT", "Text to add as new lines at the beginning.")]
 Title = Annotated[str | None, option("--title TITLE", "The new title.")]
-Date = Annotated[str | None, option("--date DATE", "The new date: when the new text was said or happened.")]
+Date = Annotated[str | None, option("--date DATE", "The new date: when this was said or happened.")]
 ValidUntil = Annotated[str | None, option("--valid-until DATE", "The last day on which the note is true.")]
 TagsAdd = Annotated[list[str] | None, option("--tags-add A,B", "Tags to add.", complete=complete_tags)]
 TagsRemove = Annotated[list[str] | None, option("--tags-remove A,B", "Tags to remove.", complete=complete_tags)]
@@ -50,12 +50,12 @@ def updatenote(
     why: Why = None,
     json: Json = False,
 ) -> None:
-    """Edit a note, or replace its text or a part of it.
+    """Edit a note, or replace all or part of its text.
 
     Without TEXT, the note opens in $VISUAL or $EDITOR. If you change nothing, kb sends nothing. If someone else
     changes the note in the meantime, kb keeps their change, saves your text and prints its path.
 
-    With --json, prints the note after the change.
+    With --json, kb prints the note after the change.
     """
     options = {"old": old, "new": new, "append": append, "prepend": prepend, "title": title}
     options |= {"date": date, "valid_until": valid_until}

@@ -27,8 +27,8 @@ def upgrade(
 ) -> int:
     """Show how to upgrade kb here, and what the next start does to the database.
 
-    It changes nothing, and it asks nobody for the newest version: kb never connects to the internet for that. Run
-    'kb upgrade --check' after you installed a new version and before you start it.
+    It changes nothing, and it does not look up the newest version: kb never connects to the internet for that. Run 'kb
+    upgrade --check' after you install a new version and before you start it.
     """
     start = require("kb.store.sqlite.next_start").next_start(data_settings())
     environment = Path(sys.prefix)

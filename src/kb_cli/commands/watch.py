@@ -51,27 +51,28 @@ def watch(
     ],
     options: FolderOptions,
     take_over: TakeOver = False,
-    yes: Annotated[bool, option("--yes -y", "With 'now': delete many documents at once, or all of a folder.")] = False,
+    yes: Annotated[bool, option("--yes -y", "With 'now': delete many documents at once, or a whole folder's.")] = False,
     json: Json = False,
     both: Annotated[
         bool, option("--both", "With 'add': also write notes that change in kb to their Markdown files.")
     ] = False,
     new_notes: Annotated[
-        str | None, option("--new-notes", "With --both: the folder in it for notes without a path.")
+        str | None, option("--new-notes", "With --both: the subfolder for notes without a path.")
     ] = None,
     child: Annotated[bool, option("--child", "", hidden=True)] = False,
 ) -> int:
     """Keep folders in sync in the background.
 
     'add' remembers a folder with its options, or changes its options. 'kb serve' and 'kb service' then sync it after
-    each change. 'list' shows the last sync of each folder, as does the page Folders of the web interface. 'now' syncs
+    each change. 'list' shows the last sync of each folder, as does the page Folders in the web interface. 'now' syncs
     at once. 'remove' stops watching a folder and keeps its documents.
 
-    The options have the same meaning as in 'kb sync'. kb remembers the folders of a machine in ~/.config/kb/watched.
+    The options mean the same as in 'kb sync'. kb remembers this machine's folders in ~/.config/kb/watched.
     For an engine on another machine, start 'kb watch run' where the folders are; it runs until you stop it.
 
-    With --both, the Markdown files become notes, which you, your programs and agents can edit on both sides. The engine
-    itself keeps such a folder, so it must be on the machine of the engine. Notes of deleted files go to the bin.
+    With --both, the Markdown files become notes, which you, your programs and your agents can edit on either side. The
+    engine itself keeps such a folder in sync, so the folder must be on the engine's machine. If you delete a file, its
+    note goes to the bin.
     """
     action, *folders = words
     if action == ADD and len(folders) == 1:
@@ -161,7 +162,7 @@ def keep(folder: Folder, new_notes: str | None) -> tuple[str, bool]:
         The beginning of the paths of its documents, and whether the engine has begun.
     """
     if folder.follow_links:
-        raise UsageError("--follow-links cannot be used with --both: kb writes to no file outside the folder.")
+        raise UsageError("--follow-links cannot be used with --both: kb never writes outside the folder.")
     folder.check_is_there()
 
     async def register(client: EngineClient) -> str:
@@ -253,7 +254,9 @@ def list_watched(*, json: bool) -> int:
     for row in rows:
         print_faults(row)
     for record in unknown:
-        output.print_error(f"{record.path}: this engine does not know it; it was added at {record.engine_url}.")
+        output.print_error(
+            f"{record.path}: this engine does not know it: it was added to the engine at {record.engine_url}."
+        )
     return exit_codes.OK
 
 
@@ -278,7 +281,7 @@ def sync_now(word: str | None, *, yes: bool, json: bool) -> int:
     records = [record for record in load_records().values() if record.id in known]
     chosen = records if word is None else [found(word, records)]
     if not chosen:
-        raise UsageError("This machine watches no folder for this engine. 'kb watch add FOLDER' adds one.")
+        raise UsageError("No folder on this machine is watched for this engine. 'kb watch add FOLDER' adds one.")
     if json and len(chosen) > 1:
         raise UsageError("--json needs one folder: 'kb watch now FOLDER --json'.")
     return max(sync_record(record, yes=yes, json=json) for record in chosen)

@@ -207,7 +207,7 @@ def _check_names(values: Mapping[str, object], names: tuple[str, ...], path: Pat
         if name not in names:
             raise SettingError(f"{path}: {name!r} is not a setting. The settings are {', '.join(names)}.")
         if not isinstance(value, str):
-            raise SettingError(f"{path}: {name} must be a text in quotes.")
+            raise SettingError(f"{path}: {name} must be a string in quotes.")
 
 
 @cache  # a command may read its configuration several times

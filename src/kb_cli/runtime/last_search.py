@@ -40,12 +40,13 @@ def recall(number: int) -> dict[str, Any]:
         last = {}
     if last.get("engine") != load_config().engine_url:
         raise UsageError(
-            "The last search on this engine is unknown. Run 'kb search' in a terminal, without a pipe or a file,"
+            "kb does not know your last search on this engine. Run 'kb search' in a terminal, without a pipe or a file,"
             " or give the ID of the document."
         )
     hits: list[dict[str, Any]] = last["hits"]
     if number > len(hits):
-        raise UsageError(f"The last search has no result {number}. Its last one is {len(hits)}.")
+        results = "1 result" if len(hits) == 1 else f"{len(hits)} results"
+        raise UsageError(f"The last search had only {results}. Open one of them, or search again.")
     return hits[number - 1]
 
 

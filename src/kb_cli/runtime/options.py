@@ -63,26 +63,25 @@ AnyTag = Annotated[
 NoTag = Annotated[
     list[str] | None, option("--not A,B", "Only documents without any of these tags.", complete=complete_tags)
 ]
-ExactTag = Annotated[
-    bool, option("--exact-tag", "Do not include the tags below a tag: 'projects' without 'projects/kiln'.")
-]
+ExactTag = Annotated[bool, option("--exact-tag", "Leave out the tags below a tag: 'projects' without 'projects/kiln'.")]
 NO_TERMINAL = "Cannot ask for confirmation without a terminal. Add --yes to delete."
 Yes = Annotated[bool, option("--yes -y", "Do not ask for confirmation (required in scripts).")]
 Wait = Annotated[bool, option("--wait", "Wait until everything is searchable, and report any error.")]
 Exclude = Annotated[
     list[str] | None,
     option(
-        "--exclude PATTERN", "Skip files that match this pattern, written as in .gitignore: '*.log'. May be repeated."
+        "--exclude PATTERN",
+        "Skip files that match this pattern, written as in .gitignore: '*.log'. You can repeat this.",
     ),
 ]
 FollowLinks = Annotated[bool, option("--follow-links", "Also follow links to files outside the folder.")]
 DeleteMissing = Annotated[
-    bool, option("--delete", "Delete documents of the folder whose file no longer exists; never notes.")
+    bool, option("--delete", "Delete the documents, but never notes, whose file is gone from the folder.")
 ]
 FolderName = Annotated[
     str | None, option("--as NAME", "The name of the folder in source paths, such as vault, instead of its path.")
 ]
-TakeOver = Annotated[bool, option("--take-over", "Give this folder the name of another folder or machine.")]
+TakeOver = Annotated[bool, option("--take-over", "Take over the name from another folder or machine.")]
 ABOUT_ID = "The document's id, as 'kb list' shows it, or its path."
 Id = Annotated[DocumentId, argument("ID", ABOUT_ID, min=1)]
 Ids = Annotated[list[DocumentId], argument("ID", "One or more document ids, as 'kb list' shows them, or paths.", min=1)]
@@ -92,7 +91,7 @@ DocType = Annotated[
 ]
 Lang = Annotated[str | None, option("--lang CODE", "Only documents in this language, as an ISO 639-1 code: de, fr.")]
 By = Annotated[
-    str | None, option("--by NAME", "Only documents changed last by this key or program, and notes with this source.")
+    str | None, option("--by NAME", "Only documents last changed by this key or program, and notes with this source.")
 ]
 SourcePath = Annotated[str | None, option("--path PATH", "Only documents from this file or source path.")]
 Under = Annotated[
@@ -110,7 +109,7 @@ AddedAfter = Annotated[str | None, option("--added-after DATE", "Only documents 
 AddedBefore = Annotated[str | None, option("--added-before DATE", "Only documents added before this date.")]
 DatedAfter = Annotated[str | None, option("--dated-after", "", hidden=True)]
 DatedBefore = Annotated[str | None, option("--dated-before", "", hidden=True)]
-Why = Annotated[str | None, option("--why TEXT", "The reason, which the history shows: 'a typo'.")]
+Why = Annotated[str | None, option("--why TEXT", "Why, for the history: 'a typo'.")]
 Profile = Annotated[
     str | None,
     option("--profile NAME", "The profile of the configuration file to use, such as work.", complete=complete_profiles),

@@ -87,11 +87,11 @@ def parse(watch_id: str, values: object) -> WatchedFolder:
     lists = {name: values.pop(name, []) for name in ("tags", "exclude")}
     flags = {name: values.pop(name, False) for name in ("delete", "follow_links")}
     if not all(isinstance(each, list) and all(isinstance(word, str) for word in each) for each in lists.values()):
-        raise ValueError("tags and exclude must be lists of texts")
+        raise ValueError("tags and exclude must be lists of strings")
     if not all(isinstance(flag, bool) for flag in flags.values()):
         raise ValueError("delete and follow_links must be true or false")
     if not all(isinstance(text, str) and text for text in values.values()):
-        raise ValueError("path, prefix and engine_url must be texts")
+        raise ValueError("path, prefix and engine_url must be strings")
     if not Path(values.get("path", "")).is_absolute():
         raise ValueError("path must be absolute")
     options: dict[str, Any] = {**values, **flags, **{name: tuple(words) for name, words in lists.items()}}

@@ -29,7 +29,7 @@ LOOK_SECONDS: Final = 2.0
 """How often the records and the engine's requests are read."""
 
 REPEAT_SECONDS: Final = 60.0
-WAITING: Final = "another kb of this machine watches the folders already; this one continues when it ends"
+WAITING: Final = "another kb on this machine is already watching the folders; this one takes over when it ends"
 
 
 class Reporter:

@@ -40,7 +40,7 @@ MEANINGS: Final = {
     "offline_access": "stay connected until you disconnect it",
 }
 NOT_THE_PAGE: Final = (
-    "This form is not from a page that kb has shown in this browser. Go back to the program, and connect again."
+    "This form does not come from a page that kb showed in this browser. Go back to the program, and connect again."
 )
 
 

@@ -191,7 +191,9 @@ class AuthorizationPages(AuthorizationHandler):
                 " program has an id of its own, the owner of this server can allow it with KB_MCP_OAUTH_REDIRECTS."
             )
         if not client.takes(callback):
-            return refusal_page("The program wants the answer at an address that is not its own, so kb gives none.")
+            return refusal_page(
+                "The program asked kb to answer at an address that is not its own, so kb did not answer."
+            )
         return client
 
     async def _decided(self, request: Request, client: Client, asked: dict[str, str], form: FormData) -> Response:

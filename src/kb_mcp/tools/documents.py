@@ -78,16 +78,16 @@ WHOLE = BeforeValidator(_check_integer)
 Tag = Annotated[fields.Tag, WithJsonSchema({"type": "string"})]
 Tags = Annotated[list[Tag], Field(fail_fast=True)]
 DocumentId = Annotated[int, Field(ge=1, description="Its id, from a search."), WHOLE]
-AllTags = Annotated[list[str], Field(fail_fast=True, description="It has all of these.")]
-AnyTags = Annotated[list[str], Field(fail_fast=True, description="It has at least one of these.")]
-NoTags = Annotated[list[str], Field(fail_fast=True, description="It has none of these.")]
+AllTags = Annotated[list[str], Field(fail_fast=True, description="Must have all of these.")]
+AnyTags = Annotated[list[str], Field(fail_fast=True, description="Must have at least one of these.")]
+NoTags = Annotated[list[str], Field(fail_fast=True, description="Must have none of these.")]
 TagExact = Annotated[bool, Field(description="Exclude subtags.")]
 DocType = Annotated[str, Field(description="A type, such as pdf.")]
-SourcePrefix = Annotated[str, Field(description="Its path begins so: /docs/.")]
+SourcePrefix = Annotated[str, Field(description="Path starts with: /docs/.")]
 Name = Annotated[str, Field(description="Only files with this name: memo*.")]
 After = Annotated[str, Field(description="Dated on or after: 2026-11, monday.")]
 Before = Annotated[str, Field(description="Dated before this.")]
-UpdatedAfter = Annotated[str, Field(description="Changed since then: 2 hours ago.")]
+UpdatedAfter = Annotated[str, Field(description="Changed since: 2 hours ago.")]
 Cursor = Annotated[str, Field(description="The next_cursor of the last page.")]
 
 
@@ -120,14 +120,14 @@ class DocumentTools:
         updated_after: UpdatedAfter = "",
         sort: Annotated[Literal["relevance", "recent"], Field(description="The order.")] = "relevance",
         group_by: Annotated[
-            Literal["passage", "document"], Field(description="With document, each document is one result.")
+            Literal["passage", "document"], Field(description="document: one result per document.")
         ] = "passage",
         fts_only: Annotated[bool, Field(description="Search by words only.")] = False,
         vec_only: Annotated[bool, Field(description="Search by meaning only.")] = False,
     ) -> ToolResult:
         """Search the user's notes and files for passages that answer a question, best first.
 
-        Use it before you answer from memory; one search usually suffices. For a complex question, search with 2-3
+        Use it before you answer from memory; one search is usually enough. For a complex question, search with 2-3
         variant phrasings, drop duplicates by chunk_id, and rerank. To list documents, use kb_list; to read on, kb_get.
         """
         if WILDCARD.fullmatch(query):
@@ -177,7 +177,7 @@ class DocumentTools:
 
     async def kb_list(
         self,
-        tags: Annotated[list[Tag], Field(fail_fast=True, description="It has all of these.")] = [],  # noqa: B006 - pydantic copies it
+        tags: Annotated[list[Tag], Field(fail_fast=True, description="Must have all of these.")] = [],  # noqa: B006 - pydantic copies it
         tag_any: AnyTags = [],  # noqa: B006 - pydantic copies it
         tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
         tag_exact: TagExact = False,
@@ -192,9 +192,9 @@ class DocumentTools:
             Literal["changed", "date", "oldest", "id"],
             Field(description="The order."),
         ] = "changed",
-        text: Annotated[int, Field(ge=0, le=2000, description="Characters of each to show."), WHOLE] = 0,
+        text: Annotated[int, Field(ge=0, le=2000, description="Show this many characters of each."), WHOLE] = 0,
         deleted: Annotated[bool, Field(description="List the bin instead.")] = False,
-        brief: Annotated[str, Field(description="Instead, brief me on this project.")] = "",
+        brief: Annotated[str, Field(description="Get a brief on this project instead.")] = "",
         limit: Annotated[int, Field(ge=1, le=200, description="How many, up to 200."), WHOLE] = 50,
         cursor: Cursor = "",
     ) -> ToolResult:
@@ -285,19 +285,19 @@ class DocumentTools:
         text: Annotated[str, Field(min_length=1, description="Plain text or Markdown.")],
         title: Annotated[str, Field(description="By default, the first line.")] = "",
         tags: Annotated[Tags, Field(description="Tags, such as work.")] = [],  # noqa: B006 - pydantic copies it
-        source_path: Annotated[str, Field(description="Its path: prefs/anna. A note there is replaced.")] = "",
+        source_path: Annotated[str, Field(description="Its path: prefs/anna. Replaces any note there.")] = "",
         date: Annotated[str, Field(description="When it happened: yesterday.")] = "",
         thread: Annotated[str, Field(description="Groups notes on one topic: trip-oslo.")] = "",
         source: Annotated[str, Field(description="Who or what says so: Ada.")] = "",
-        valid_until: Annotated[str, Field(description="The last day on which it is true.")] = "",
-        replaces: Annotated[int, Field(ge=0, description="The note that this one supersedes."), WHOLE] = 0,
+        valid_until: Annotated[str, Field(description="The last day it is true.")] = "",
+        replaces: Annotated[int, Field(ge=0, description="The note this one supersedes."), WHOLE] = 0,
         if_new: Annotated[bool, Field(description="Store nothing if a note already says this.")] = False,
     ) -> ToolResult:
         """Store a note that makes sense on its own: a fact, decision or preference, with who, when and why.
 
         Search first. If a note about it was wrong, correct it with kb_update_note; if it was true and no longer is,
-        pass its id as replaces. The answer names similar notes (alike) or the nearest one, has existed if kb had this
-        text, and stored=false if if_new stored nothing.
+        pass its id as replaces. The answer names similar notes (alike) or the nearest one; existed means kb already had
+        this text, stored=false that if_new stored nothing.
         """
         if source_path:
             await check_path(self._engine, source_path, is_note=True)
@@ -321,24 +321,24 @@ class DocumentTools:
         self,
         document_id: Annotated[int, Field(ge=0, description="Its id, from a search."), WHOLE] = 0,
         text: Annotated[str, Field(description="The whole text, to replace it.")] = "",
-        old: Annotated[str, Field(description="A part to replace, which occurs once.")] = "",
-        new: Annotated[str, Field(description="The replacement for old.")] = "",
+        old: Annotated[str, Field(description="A part to replace; must occur once.")] = "",
+        new: Annotated[str, Field(description="What replaces old.")] = "",
         append: Annotated[str, Field(description="Lines to add at the end.")] = "",
         prepend: Annotated[str, Field(description="Lines to add at the start.")] = "",
         title: Annotated[str, Field(description="A new title.")] = "",
-        date: Annotated[str, Field(description="When the new text was said.")] = "",
-        valid_until: Annotated[str, Field(description="The last day on which it is true.")] = "",
+        date: Annotated[str, Field(description="When this was said.")] = "",
+        valid_until: Annotated[str, Field(description="The last day it is true.")] = "",
         tags_add: Annotated[Tags, Field(description="Tags to add.")] = [],  # noqa: B006 - pydantic copies it
         tags_remove: Annotated[Tags, Field(description="Tags to remove.")] = [],  # noqa: B006 - pydantic copies it
-        if_match: Annotated[str, Field(description="The version that you read.")] = "",
+        if_match: Annotated[str, Field(description="The version you read.")] = "",
         document_ids: Annotated[
             list[int], Field(fail_fast=True, description="Change the tags of several documents.")
         ] = [],  # noqa: B006 - pydantic copies it
     ) -> ToolResult:
         """Change the text, title or tags of a note.
 
-        Use it if the note was wrong. If it was true and no longer is, add a note that replaces it with kb_addnote. A
-        file only gets other tags; to replace it, add it again under its path with kb_upload_start.
+        Use it if the note was wrong. If it was true and no longer is, add a note that replaces it with kb_addnote. For
+        a file, only tags can change; to replace it, add it again under its path with kb_upload_start.
         """
         if new and not old:
             raise Invalid("new: give old, the text that new replaces; or give text to replace the whole note.")
@@ -397,7 +397,7 @@ class DocumentTools:
 
     async def kb_get(
         self,
-        document_id: Annotated[int, Field(ge=0, description="Its id, or else source_path."), WHOLE] = 0,
+        document_id: Annotated[int, Field(ge=0, description="Its id; or pass source_path."), WHOLE] = 0,
         source_path: Annotated[str, Field(description="Its exact path: /docs/plan.pdf.")] = "",
         from_chunk: Annotated[int, Field(ge=0, description="Read on from next_chunk."), WHOLE] = 0,
         chunk_id: Annotated[int, Field(ge=0, description="Read around this result."), WHOLE] = 0,
@@ -408,7 +408,7 @@ class DocumentTools:
         document_ids: Annotated[list[int], Field(fail_fast=True, description="Read several documents.")] = [],  # noqa: B006 - pydantic copies it
         outline: Annotated[bool, Field(description="List only the headings.")] = False,
         links: Annotated[int, Field(ge=0, le=MOST_STEPS, description="List what is 1 or 2 links away."), WHOLE] = 0,
-        max_tokens: Annotated[int, Field(ge=0, description="At most so many tokens."), WHOLE] = 0,
+        max_tokens: Annotated[int, Field(ge=0, description="The most tokens to return."), WHOLE] = 0,
     ) -> ToolResult:
         """Read a document, whole or at one place.
 
@@ -519,7 +519,9 @@ class DocumentTools:
     async def _list_path(self, source_path: str, reply: JSON) -> ToolResult:
         data = self._limiter.document_list(reply)
         if len(data["documents"]) < len(reply["documents"]) or reply["next_cursor"]:
-            data["rest"] = "More documents have this path. List them all with kb_list and this path as source_prefix."
+            data["rest"] = (
+                "Other documents have this path too. To list them all, call kb_list with this path as source_prefix."
+            )
         if not data["documents"]:
             data["rest"] = await nothing_found(self._engine, {"source_path": source_path})
         return rendered("kb_list", data)
@@ -534,7 +536,7 @@ class DocumentTools:
     async def kb_status(self) -> ToolResult:
         """Show how many documents, tags and jobs kb has.
 
-        Use it if a search finds less than expected. For single jobs, use kb_jobs.
+        Use it if a search finds less than expected. For individual jobs, use kb_jobs.
         """
         status = await self._engine.status(top_tags=MAX_TAGS)
         status.pop("doc_types", None)
@@ -544,7 +546,7 @@ class DocumentTools:
     async def kb_jobs(
         self,
         status: Annotated[
-            Literal["any", "queued", "running", "done", "failed"], Field(description="Only with this status.")
+            Literal["any", "queued", "running", "done", "failed"], Field(description="Only jobs with this status.")
         ] = "any",
         job_id: Annotated[int, Field(ge=0, description="Only this job."), WHOLE] = 0,
         limit: Annotated[int, Field(ge=1, le=MAX_PAGE, description=f"Number of jobs, up to {MAX_PAGE}."), WHOLE] = 20,
@@ -552,7 +554,7 @@ class DocumentTools:
     ) -> ToolResult:
         """Show the progress of added notes and files, newest first.
 
-        A done job has a document_id, and a failed one an error. To list documents, use kb_list.
+        A finished job has a document_id; a failed one has an error. To list documents, use kb_list.
         """
         if job_id:
             one = {"jobs": [await self._engine.job(job_id)], "next_cursor": None}
@@ -567,7 +569,7 @@ class DocumentTools:
 
 def _check_one_place(document_id: int, source_path: str, from_chunk: int, place: JSON) -> None:
     if not document_id and not source_path and "chunk_id" in place:
-        raise Invalid(f"document_id: give it along with chunk_id: kb_get(document_id=…, chunk_id={place['chunk_id']}).")
+        raise Invalid(f"document_id: pass it along with chunk_id: kb_get(document_id=…, chunk_id={place['chunk_id']}).")
     if bool(document_id) == bool(source_path):
         raise Invalid("document_id, source_path: give exactly one of them.")
     if len(place) + bool(from_chunk) > 1:

@@ -30,7 +30,7 @@ class HistoryTools:
         self,
         document_id: DocumentId,
         version: Annotated[int, Field(ge=0, description="Show the text of this version."), WHOLE] = 0,
-        start: Annotated[int, Field(ge=0, description="Show it from this character on."), WHOLE] = 0,
+        start: Annotated[int, Field(ge=0, description="Start at this character."), WHOLE] = 0,
     ) -> ToolResult:
         """List the versions of a document, even a deleted one, newest first, or show one.
 
@@ -93,7 +93,9 @@ class HistoryTools:
             rest += f" {len(steps) - len(shown)} more documents are not listed."
         if steps and not is_confirmed:
             rest = (
-                f"Nothing is undone yet, because confirm does not belong to these changes. {rest}" if confirm else rest
+                f"Nothing is undone yet, because this confirm code is not for these changes. {rest}"
+                if confirm
+                else rest
             )
             rest += f" To undo these changes, call kb_undo(since={since!r}, confirm={code!r})."
         return with_notice({"steps": shown, "rest": rest})

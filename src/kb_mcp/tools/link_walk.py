@@ -37,7 +37,7 @@ def walk_page(limiter: AnswerLimiter, document: JSON, around: list[JSON]) -> JSO
     head = {"id": document["id"], "title": document["title"], "doc_type": document["doc_type"]}
     shown = around[: limiter.count_fitting(around, head)]
     left = len(around) - len(shown)
-    rest = "No document links to it, and it links to none." if not around else ""
+    rest = "It has no links, and no document links to it." if not around else ""
     rest = f"{left} more did not fit: give max_tokens, or links=1." if left else rest
     return {"notice": NOTICE, **shorten_names(head), "around": shown, **compact_answers.given(rest=rest)}
 

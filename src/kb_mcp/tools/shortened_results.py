@@ -188,7 +188,7 @@ def left_out_text(further: int, longer: int, *, has_excerpts: bool) -> str:
         count = [f"{further} more of similar score"] if further else []
         said = [*count, *(["sentences left out at …"] if has_excerpts else [])]
         return f"{', and '.join(said).capitalize()}: top={longer or DEFAULT_TOP}."
-    return f"More may be as good: top={longer}." if longer else ""
+    return f"There may be more that are as good: top={longer}." if longer else ""
 
 
 def other_languages_text(reply: JSON) -> list[str]:

@@ -59,7 +59,7 @@ class UploadTools:
         total_size: Annotated[int, Field(ge=0, description="Its size in bytes."), WHOLE] = 0,
         text: Annotated[str, Field(description="The text of a text file.")] = "",
         tags: Annotated[Tags, Field(description="Tags, such as work.")] = [],  # noqa: B006 - pydantic copies it
-        source_path: Annotated[str, Field(description="Its path. A file there is replaced.")] = "",
+        source_path: Annotated[str, Field(description="Its path. Replaces any file there.")] = "",
         sha256: Digest = "",
         url: Annotated[str, Field(description="Fetch the file from this address.")] = "",
     ) -> ToolResult:
@@ -105,8 +105,8 @@ class UploadTools:
     ) -> ToolResult:
         """Send one part of a file after kb_upload_start, if you cannot use its upload_url.
 
-        Sending a part again replaces it. Example: kb_upload_chunk(upload_id="…", chunk_index=0, data="JVBE"). When
-        received equals total_size, call kb_upload_finish.
+        To replace a part, send it again. Example: kb_upload_chunk(upload_id="…", chunk_index=0,
+        data="JVBE"). When received equals total_size, call kb_upload_finish.
         """
         await run_in_threadpool(self._store.check_sender, upload_id, current_name())
         received, total_size = await run_in_threadpool(self._store.add_chunk, upload_id, chunk_index, data, sha256)

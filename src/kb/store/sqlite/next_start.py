@@ -31,7 +31,7 @@ def next_start(settings: Settings) -> NextStart:
     if settings.database_url:
         return NextStart("Dump the PostgreSQL database before you start a newer kb on it: kb makes no copy of it.")
     if not path.exists():
-        return NextStart(f"kb has no database yet: it makes {path} at its first start.")
+        return NextStart(f"kb has no database yet: it creates {path} at its first start.")
     try:
         version = read_version(path) or 2
     except apsw.Error as error:
