@@ -59,7 +59,7 @@ uninstall:
 	rm -rf "$(TOOL)" "$(or $(XDG_STATE_HOME),$(HOME)/.local/state)/kb"
 	@echo "kb is uninstalled. Your data is still in $(or $(KB_DATA_DIR),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/kb)."
 
-# The stack of containers. It needs only Docker with compose.
+# The stack of containers. It needs only Docker with compose. With BUILD=no, the images must be here already.
 COMPOSE = docker compose -f compose/compose.yaml \
   $(if $(KB_ENGINE_PORT)$(shell grep -s '^KB_ENGINE_PORT=.' compose/.env),-f compose/engine-port.yaml) \
   $(if $(POSTGRES),-f compose/postgres.yaml,$(if $(REPLICA),-f compose/litestream.yaml)) \
@@ -76,7 +76,7 @@ up-rocm: export KB_RENDER_GID ?= $(shell getent group render | cut -d: -f3)
 
 up up-gpu up-rocm:
 	@compose/make-env.sh
-	$(COMPOSE) build
+	$(if $(filter no,$(BUILD)),,$(COMPOSE) build)
 	@compose/back-up-first.sh $(COMPOSE)
 	$(COMPOSE) up --detach --wait || { $(COMPOSE) logs --tail 3; exit 1; }
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from markupsafe import Markup, escape
 
+from kb.markdown.front_matter import BLOCK
 from kb.markdown.signs import MARKDOWN, addresses, replacements
 from kb_web.markdown_html import fields, parser, shown, without_matter
 from kb_web.markdown_links import Surroundings
@@ -42,7 +43,14 @@ def plain(text: str, most: int = 1000) -> str:
 
 
 def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup:
-    """Return the part of a passage with the most ranges, which are marked, without most of the Markdown syntax."""
+    """Return the part of a passage with the most ranges, which are marked, without most of the Markdown syntax.
+
+    It has no front matter, unless only that matches.
+    """
+    if doc_type in MARKDOWN and (block := BLOCK.match(text)):
+        behind = [(first - block.end(), last - block.end()) for first, last in ranges if first >= block.end()]
+        if behind or not ranges:
+            text, ranges = text[block.end() :], behind
     signs, hidden = (replacements(text), addresses(text)) if doc_type in MARKDOWN else ({}, [])
     text = re.sub(r"\s", " ", text)
     shown = partial(_without, text, signs)
@@ -95,7 +103,9 @@ def body(
         is_framed: whether the chunk gets a frame and the focus; the only chunk of a short document needs none.
     """
     if doc_type in MARKDOWN:
-        return _markdown_with_hit(chunks, hit, words, about, is_framed)
+        return _markdown_with_hit(
+            chunks, hit, words, about, is_framed, has_boxes=doc_type == "note" and about.may_write
+        )
     parts: list[Markup] = []
     heading: list[str] = []
     for chunk in chunks:
@@ -161,7 +171,7 @@ def _table(rows: Sequence[str], words: set[str], *, has_head: bool) -> Markup:
 
 
 def _markdown_with_hit(
-    chunks: Sequence[Row], hit: int | None, words: set[str], about: Surroundings, is_framed: bool
+    chunks: Sequence[Row], hit: int | None, words: set[str], about: Surroundings, is_framed: bool, *, has_boxes: bool
 ) -> Body:
     """Return Markdown with the blocks of a chunk highlighted; it is rendered as a whole, because lists span chunks."""
     if not chunks:
@@ -174,7 +184,7 @@ def _markdown_with_hit(
     else:
         about = replace(about, title="")
     place = next((chunk["place"] for chunk in chunks if chunk["index"] == hit), None)
-    env: dict[str, Any] = {"about": about}
+    env: dict[str, Any] = {"about": about} | ({"line": first} if has_boxes else {})
     blocks = _blocks_of(parser().parse(text, env))
     hits = [is_at(place, first, block) for block in blocks] if place else [False] * len(blocks)
     is_matter_hit = bool(matter) and place is not None and place["line_start"] <= first and not any(hits)

@@ -98,6 +98,7 @@ async def browse(request: Request, visit: Visit) -> Response:
         active=active,
         asked=asked,
         status=status,
+        types=sorted((kind(name), name, number) for name, number in status["documents"].items() if number),
         tree=tree,
         orders={name: urlencode([*unsorted, ("sort", name)]) for name in ORDERS},
         tags=[

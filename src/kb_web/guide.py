@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,6 +66,8 @@ async def start(request: Request, visit: Visit) -> Response:
 async def show(request: Request, visit: Visit) -> Response:
     """Return a page or a picture of the guide, or the results of a search.
 
+    The guide needs no key, because it explains how to sign in. Only visitors with access make the model work.
+
     Raises:
         HTTPException: the guide has no such page.
     """
@@ -73,12 +75,15 @@ async def show(request: Request, visit: Visit) -> Response:
     picture = files().get(path)
     if picture is not None and picture.suffix != ".md":
         return FileResponse(picture)
-    request.app.state.guide.prepare()
+    has_access = await visit.has_access()
+    if has_access:
+        request.app.state.guide.prepare()
     page = await asyncio.to_thread(page_named, path or FIRST.removesuffix(".md"))
     first = await asyncio.to_thread(page_named, FIRST.removesuffix(".md"))
     if page is None or first is None:
         raise HTTPException(404)
-    results = await asyncio.to_thread(request.app.state.guide.search, query) if query.strip() else None
+    search = partial(request.app.state.guide.search, query, by_meaning=has_access)
+    results = await asyncio.to_thread(search) if query.strip() else None
     return render(request, "guide.html", page=page, sections=first.sections, query=query, results=results)
 
 

@@ -77,13 +77,14 @@ class GuideSearch:
         thread.start()
         return thread
 
-    def search(self, query: str) -> list[tuple[GuidePage, Section, Markup]]:
+    def search(self, query: str, *, by_meaning: bool = True) -> list[tuple[GuidePage, Section, Markup]]:
         """Return the pages that fit a query, best first, each with its best section and a snippet of it."""
-        self.prepare()
+        if by_meaning:
+            self.prepare()
         every, words = pages(), words_of(query)
         weights = weights_of(words, every)
         scores = by_words(every, weights)
-        if near := self._by_meaning(query):
+        if near := self._by_meaning(query) if by_meaning else {}:
             scores = together(scores, near, MEANING if len(words) >= SEVERAL else 0.5)
         best = sorted(_best(every, scores), key=lambda found: -found[0])[:MAX_RESULTS]
         words.sort(key=weights.__getitem__, reverse=True)

@@ -44,15 +44,18 @@ async def versions(request: Request, visit: Visit) -> Response:
 
 
 async def version(request: Request, visit: Visit) -> Response:
-    """Show the differences between a version and the newest one."""
+    """Show the differences between a version and the newest one; of the newest, those to the version before it."""
     document_id, number = request.path_params["id"], request.path_params["number"]
-    former = await visit.engine.version(document_id, number)
-    difference = await visit.engine.diff(document_id, number)
+    shown = version_row(await visit.engine.version(document_id, number))
+    newest = await visit.engine.history(document_id, limit=2)
+    begin = number if shown["until"] else newest["versions"][-1]["number"]
+    difference = await visit.engine.diff(document_id, begin)
     return render(
         request,
         "version.html",
         id=document_id,
-        former=version_row(former),
+        former=shown,
+        begin=begin,
         newest=difference["end"],
         **difference_shown(request, difference["changes"]),
     )
@@ -62,7 +65,11 @@ def difference_shown(request: Request, found: Sequence[Row]) -> Row:
     """Return the fields of a page that shows changes: all of the text if it asks for that."""
     is_same, is_whole = all(each["kind"] == "equal" for each in found), request.query_params.get("whole") == "1"
     changes = without_beginning(found)
-    return {"changes": changes if is_whole else list(shortened(changes)), "is_whole": is_whole, "is_same": is_same}
+    return {
+        "changes": changes if is_whole or is_same else list(shortened(changes)),
+        "is_whole": is_whole,
+        "is_same": is_same,
+    }
 
 
 def change_words(row: Row, before: Row | None) -> str:
@@ -107,7 +114,7 @@ def shortened(changes: Sequence[Row]) -> Iterator[Row]:
             yield from group
             continue
         text = "".join(change["text"] for change in group)
-        if len(text) <= 2 * CONTEXT:
+        if len(text) <= 3 * CONTEXT:  # a shorter gap is not worth a line of its own
             yield {"kind": "equal", "text": text}
             continue
         yield {"kind": "equal", "text": text[:CONTEXT]}

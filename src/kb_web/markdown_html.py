@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from kb.markdown.front_matter import BLOCK
+from kb.markdown.signs import BOXES
 from kb_web.formulas import mathml
 from kb_web.markdown_links import WEB, Surroundings, anchor_of, is_harmless
 from kb_web.markdown_syntax import BLOCK_ID, SIZE, add_syntax
@@ -196,6 +197,15 @@ def _tag(token: Token, env: EnvType) -> str:
     return Markup('<a class="hash" href="{}">{}</a>').format(address, _marked(token.content, env))
 
 
+def _task(token: Token, _: EnvType) -> str:
+    """Return the box of a task, which a click ticks."""
+    sign, line = token.meta["sign"], token.meta["line"]
+    return Markup(
+        '<button form="tick" name="line" value="{0}" id="task-{0}" role="checkbox" aria-checked="{1}" aria-label="{2}">'
+        "{3}</button> "
+    ).format(line, str(sign in "xX").lower(), token.meta["about"][:100], BOXES[sign].strip())
+
+
 def _math(token: Token, env: EnvType) -> str:
     is_block, shown = token.type == "math_block", _marked(token.content.strip(), env)
     if "<mark>" not in shown and (drawn := mathml(token.content.strip(), is_block=is_block)):
@@ -219,6 +229,7 @@ _SHOWN: Final[Mapping[str, Shown]] = {
     "embed": _embed,
     "comment": _comment,
     "tag": _tag,
+    "task": _task,
     "math_inline": _math,
     "math_inline_double": _math,
     "math_block": _math,

@@ -1,6 +1,7 @@
 """The syntax that Obsidian and GitHub add to Markdown: links in brackets, embeds, callouts, tasks, comments, tags.
 
-The rules work on the tokens of markdown-it-py. Its `state.env["about"]` is a `Surroundings`.
+The rules work on the tokens of markdown-it-py. Its `state.env["about"]` is a `Surroundings`, and `state.env["line"]` is
+the line of the note that the text begins at, if the reader can tick its tasks.
 """
 
 from __future__ import annotations
@@ -213,7 +214,7 @@ def _finish(state: StateCore) -> None:
                 if not about.part:
                     before.attrSet("id", anchor + (f"-{seen[anchor]}" if seen[anchor] > 1 else ""))
             elif index > 1 and state.tokens[index - 2].type == "list_item_open":
-                _make_task(state.tokens[index - 2], token.children[0] if token.children else None)
+                _make_task(state.tokens[index - 2], token.children, state.env.get("line"))
     _hide_title(state.tokens, about.title)
     _set_levels(state.tokens, about.level)
     state.tokens = list(_with_embeds(state.tokens, about))
@@ -241,11 +242,18 @@ def _is_again(heading: Token) -> bool:
     return heading.attrs.get("class") == "again"
 
 
-def _make_task(item: Token, first: Token | None) -> None:
+def _make_task(item: Token, children: list[Token], line: int | None) -> None:
+    first = children[0] if children else None
     task = _TASK.match(first.content) if first and first.type == "text" else None
-    if first and task:
-        first.content = BOXES[task[1]] + first.content[task.end() :]
-        item.attrSet("class", "task done" if task[1] in "xX-" else "task")
+    if not first or not task:
+        return
+    first.content = first.content[task.end() :]
+    item.attrSet("class", "task done" if task[1] in "xX-" else "task")
+    if line is None or not item.map:
+        first.content = BOXES[task[1]] + first.content
+    else:
+        meta = {"sign": task[1], "line": line + item.map[0], "about": text_of(children)}
+        children.insert(0, _made("task", first, **meta))
 
 
 def _keep_lines(inline: Token) -> None:

@@ -16,11 +16,13 @@ from kb.api.errors import Changed, Invalid, KbError, NotANote, NotFound
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb.markdown.merge import merged
-from kb_web.document_html import Row
+from kb.markdown.signs import plain_line, ticked
+from kb_web.document_html import Row, plain
 from kb_web.documents import number_in, split_tags
 from kb_web.forms import BYTES_OF_CHARACTER
 from kb_web.history import shortened, version_row
 from kb_web.markdown_html import rendered
+from kb_web.notices import one_operation
 from kb_web.pages import is_script, redirect, render
 from kb_web.sessions import Notice, Visit
 from kb_web.surroundings import surroundings_of_text
@@ -122,6 +124,23 @@ async def edit(request: Request, visit: Visit) -> Response:
             raise
         return _form(request, mine, shown, note_id, base, error)
     return saved(request, visit, f"d/{note_id}", note_id)
+
+
+async def tick(request: Request, visit: Visit) -> Response:
+    """Tick a task of the shown text of a note, or open it again."""
+    form, note_id = await visit.form(request), request.path_params["id"]
+    note = await note_with(visit, note_id)
+    lines, number = as_draft(note)["text"].split("\n"), number_in(str(form.get("line", ""))) or 0
+    changed = ticked(lines[number - 1]) if 0 < number <= len(lines) else None
+    if changed is None or form.get("content_hash") != note["content_hash"]:
+        visit.leave_notice(Notice("The note had changed in the meantime. Tick the task again."))
+        return redirect(visit, f"d/{note_id}")
+    lines[number - 1] = changed
+    async with one_operation(visit, f"d/{note_id}") as outcome:
+        text = "\n".join(lines)
+        await visit.engine.update_note(note_id, text, if_match=note["content_hash"], inline_tags=True)
+        outcome.text = f"Changed: {plain(plain_line(changed), 100)}"
+    return redirect(visit, f"d/{note_id}#task-{number}")
 
 
 async def combine(visit: Visit, note_id: int, mine: Draft, shown: Draft, base: str) -> Row | None:

@@ -116,6 +116,7 @@ ROUTES: Final[list[BaseRoute]] = [
     at("/d/{id:id}/tags", documents.change_tags, "POST"),
     at("/d/{id:id}/delete", documents.delete, "POST"),
     at("/d/{id:id}/edit", notes.edit, "GET", "POST"),
+    at("/d/{id:id}/tick", notes.tick, "POST"),
     at("/d/{id:id}/history", history.versions),
     at("/d/{id:id}/history/{number:id}", history.version),
     at("/d/{id:id}/compare/{other:id}", duplicates.compare),

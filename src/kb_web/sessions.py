@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kb.api.errors import Forbidden, ForeignOrigin
+from kb.api.errors import Forbidden, ForeignOrigin, Unauthorized
 from kb.api.limits import MAX_TAGS
 from kb.api.rights import ON_BEHALF_OF
 from kb.api.version_check import USER_AGENT
@@ -151,6 +151,14 @@ class Visit:
             Unauthorized: a key is needed.
         """
         await self.engine.jobs(limit=1)
+
+    async def has_access(self) -> bool:
+        """Whether the visitor has access to the engine, or needs a key."""
+        try:
+            await self.require()
+        except Unauthorized:
+            return False
+        return True
 
     async def require_writing(self) -> None:
         """Refuse a visitor whose key may not change anything, before the visitor fills in a form.

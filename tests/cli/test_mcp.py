@@ -101,6 +101,7 @@ def test_all_of_them_with_their_place_and_the_collections_too(printed, outside):
     everything = printed()
     assert "# Claude Code: run\nclaude mcp add" in everything
     assert "# Codex: ~/.codex/config.toml\n[mcp_servers.kb]" in everything
+    assert "kb mcp cursor --write" in everything.splitlines()[-1]
     assert "http://kb.example:8000/collections/mcp" in printed("cursor", "--collections")
     assert outside("mcp", "emacs").returncode == 2
     assert outside.json("mcp", "codex")["clients"].keys() == {"codex"}

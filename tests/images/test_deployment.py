@@ -87,6 +87,13 @@ def test_make_publishes_the_engine_only_if_asked(tmp_path):
     assert said == ["compose/compose.yaml", "compose/engine-port.yaml", "compose/cuda.yaml"]
 
 
+def test_make_builds_no_image_where_none_can_be_built(tmp_path):
+    folder = fresh_copy(tmp_path)
+    assert " build" in output_of("make", "-n", "up", cwd=folder)
+    said = output_of("make", "-n", "up", "BUILD=no", cwd=folder)
+    assert (" build" in said, "back-up-first.sh" in said, " up --detach" in said) == (False, True, True)
+
+
 @pytest.mark.parametrize("target", mostly_rare(["up", "up-gpu", "logs", "down"]))
 def test_make_honours_a_file_of_the_operators_own_and_gives_it_the_last_word(tmp_path, target):
     folder = fresh_copy(tmp_path)

@@ -187,7 +187,7 @@ async def test_a_list_by_date_is_in_the_order_of_the_dates_it_shows(agent, word)
 async def test_a_date_and_tags_that_all_results_have_are_said_once(agent, word):
     for number in range(3):
         await noted(agent, text=f"{word} {number}", date="2026-02-03", tags=[word, f"only-{number}"])
-    for tool, arguments in (("kb_search", {"query": word}), ("kb_list", {"tags": [word]})):
+    for tool, arguments in (("kb_search", {"query": word, "fts_only": True}), ("kb_list", {"tags": [word]})):
         result = await agent.call_tool(tool, arguments)
         text = result.content[0].text
         assert text.count(f"tags {word}") == 1, tool

@@ -39,7 +39,13 @@ def parsed(text):
             (typed, (("blue lamp",), (), ("blue", "lamp")))
             for typed in (
                 *("„blue lamp“", "”blue lamp”", "\uff02blue lamp\uff02", "«blue lamp»", "»blue lamp«", "»blue lamp»"),
-                *("« blue lamp »", "«\xa0blue lamp\xa0»", "«\u202fblue lamp\u202f»", "‹blue lamp›", "「blue lamp」"),
+                *(
+                    "« blue lamp »",
+                    "«\xa0blue lamp\xa0»",
+                    "«\u202fblue lamp\u202f»",
+                    "\u2039blue lamp\u203a",
+                    "「blue lamp」",
+                ),
             )
         ),
         ("noon -« blue lamp »", ((), ("blue lamp",), ("noon",))),

@@ -93,6 +93,11 @@ def test_a_page_may_load_nothing_from_elsewhere(help_at):
     assert "notest" not in answer.text
 
 
+def test_a_visitor_without_a_key_searches_the_guide_by_words(help_at, tmp_path_factory):
+    assert "<mark>" in help_at("/help/", params={"q": "what is kept of a deleted note"}).text
+    assert not [*tmp_path_factory.getbasetemp().glob("help*/**/guide-*.npy")]
+
+
 def test_a_link_to_a_part_leads_to_its_heading(folder):
     assert '<a href="reference/all#same-1">' in guide.page_named("one").html
     page = guide.page_named("reference/all")

@@ -102,6 +102,11 @@ def test_a_page_is_found_without_any_of_its_words_once_there_are_vectors(pages, 
     assert names(search, "KB_API_KEY")[0] == "keys"
 
 
+def test_a_search_by_words_does_not_use_the_model(pages, tmp_path):
+    search = GuideSearch(lambda: pytest.fail("used"), tmp_path)
+    assert [page.name for page, *_ in search.search("deleted documents", by_meaning=False)] == ["bin"]
+
+
 def test_the_vectors_are_made_once_for_a_model_and_the_guide_of_a_version(pages, embedder, tmp_path):
     calls = []
 

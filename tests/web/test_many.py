@@ -261,6 +261,26 @@ def test_the_history_of_a_document_says_what_each_version_changed(site, batch):
     assert "version 1added" in said[-1]
 
 
+def added(site, text):
+    return site.engine.post("jobs", params={"wait": 30}, json={"text": text}).json()["document_id"]
+
+
+def test_the_newest_version_is_compared_with_the_one_before(site):
+    sentence = "The kiln needs new elements before winter. "
+    changed = added(site, f"{sentence * 20}Cones are ordered.")
+    site.engine.patch(f"notes/{changed}", json={"text": f"{sentence * 20}Cones have come."}).raise_for_status()
+    page = reader_at(site, f"d/{changed}/history/2").page
+    [changes] = page.find_class("diff")
+    assert [[each.text for each in changes.iter(sign)] for sign in ("del", "ins")] == [
+        ["are", "ordered"],
+        ["have", "come"],
+    ]
+    assert len(changes.find_class("gap")) == 1
+    page = reader_at(site, f"d/{added(site, sentence * 12)}/history/1").page
+    assert "current version, and the first" in page.text_content()
+    assert not page.find_class("gap")
+
+
 def test_failed_files_are_dismissed_one_by_one_and_all_at_once(site):
     for number in range(3):
         fail(site, f"broken-{number}")

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from kb.markdown.signs import ticked
 from kb_web.document_html import body
 from kb_web.markdown_html import rendered
 from kb_web.markdown_links import Destination, Surroundings
@@ -418,3 +419,45 @@ def test_the_lines_of_a_passage_are_counted_from_the_first_line_of_the_file():
     place = {"line_start": 5, "line_end": 9, "heading": [], "page": None}
     html = body("markdown", [{"index": 0, "text": text, "place": place}], 0, {"kiln"}, Surroundings()).text
     assert "The <mark>kiln</mark>." in html
+
+
+TASKS = "---\nby: Ada\n---\n# Today\n\n- [ ] call *Ann*\n  1. [x] pay\n> * [/] read <b>\n\n[ ] no task\n"
+
+
+def boxes(doc_type, text, line, **about):
+    html = str(body(doc_type, [chunk(0, text, line)], None, set(), Surroundings(**about)).text)
+    return re.findall(r'<button form="tick" name="line" value="(\d+)"[^>]*checked="(\w+)" aria-label="([^"]*)"', html)
+
+
+def test_the_tasks_of_a_note_have_boxes_that_name_their_lines():
+    assert boxes("note", TASKS, 1, may_write=True) == [
+        ("6", "false", "call Ann"),
+        ("7", "true", "pay"),
+        ("8", "false", "read &lt;b&gt;"),
+    ]
+    assert boxes("note", "\n- [-] late\n", 41, may_write=True) == [("41", "false", "late")]
+
+
+def test_there_are_no_boxes_where_the_reader_cannot_tick():
+    assert not boxes("note", TASKS, 1)
+    assert not boxes("markdown", TASKS, 1, may_write=True)
+    inner = {7: ("- [ ] inner", Surroundings(may_write=True))}
+    shown = boxes("note", "![[Bricks]]\n\n- [ ] outer", 1, may_write=True, embedded=inner, links=LINKS)
+    assert [name for *_, name in shown] == ["outer"]
+
+
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        ("- [ ] one", "- [x] one"),
+        ("  2. [x] [ ] two\r", "  2. [ ] [ ] two\r"),
+        ("> + [X] three", "> + [ ] three"),
+        ("* [/] four", "* [x] four"),
+        ("- [-] five", "- [x] five"),
+        ("[ ] none", None),
+        ("- [y] none", None),
+        ("", None),
+    ],
+)
+def test_a_task_is_ticked_and_opened_again(line, after):
+    assert ticked(line) == after

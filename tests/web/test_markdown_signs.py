@@ -33,6 +33,20 @@ def test_an_excerpt_is_without_signs(text, shown):
     assert str(snippet("markdown", text, [])) == str(snippet("note", text, []))
 
 
+@pytest.mark.parametrize("matter", ["---\ntags: [tea]\nby: Ada\n---\n", "+++\nby = 'Ada'\n+++\n"])
+@pytest.mark.parametrize("word", ["", "Lamps"])
+def test_an_excerpt_has_no_front_matter(matter, word):
+    text = f"{matter}# Lamps\n\nBlue ones."
+    found = [(text.index(word), text.index(word) + len(word))] if word else []
+    assert " ".join(snippet("note", text, found).striptags().split()) == "Lamps Blue ones."
+    assert ("<mark>Lamps</mark>" in snippet("note", text, found)) == bool(word)
+
+
+def test_an_excerpt_has_front_matter_if_only_that_matches():
+    text = "---\nby: Ada\n---\nBlue lamps."
+    assert "by: <mark>Ada</mark>" in snippet("note", text, [(text.index("Ada"), text.index("Ada") + 3)])
+
+
 @pytest.mark.parametrize(
     "text", ["See [[Kiln door|the door]].", "See the door%% of Kiln %%.", "See [the door](http://Kiln.example)."]
 )

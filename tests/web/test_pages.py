@@ -529,8 +529,8 @@ def test_results_show_what_markdown_says_without_its_signs_and_tasks_have_boxes(
     assert "Wanderer" in shown
     assert "impeller" in shown
     assert not re.search(r"\*\*|---|```|\[ \]|# Boat", shown)
-    items = read(f"{site.url}/d/{site.ids['Boat']}").page.xpath("//article//li/text()")
-    assert [each.strip() for each in items] == ["☐ ropes", "☑ flares"]
+    items = read(f"{site.url}/d/{site.ids['Boat']}").page.xpath("//article//li")
+    assert [each.text_content().strip() for each in items] == ["☐ ropes", "☑ flares"]
 
 
 @pytest.mark.web
@@ -881,3 +881,54 @@ def test_what_is_still_to_read_counts_the_queue_and_the_notes_folder():
     queue = {"queued": 3, "running": 1}
     assert waiting({"queue": queue, "notes_folder": None}) == 4
     assert waiting({"queue": queue, "notes_folder": {"to_read": 1700}}) == 1704
+
+
+@pytest.mark.web
+def test_a_task_is_ticked_on_the_page_of_its_note_and_the_tick_can_be_undone(read, site):
+    text = "Moor the boat.\r\n\r\n- [ ] fenders\n- [x] lines\n"
+    note = write(site, title="Mooring", text=text)
+    reader = read(f"{site.url}/d/{note}")
+    [tick] = [form for form in reader.page.forms if form.get("id") == "tick"]
+    boxes = reader.page.xpath("//button[@form='tick']")
+    assert [(each.get("aria-label"), each.get("aria-checked")) for each in boxes] == [
+        ("fenders", "false"),
+        ("lines", "true"),
+    ]
+
+    def press(line):
+        reader._take(reader.http.post(tick.action, data={**dict(tick.form_values()), "line": line}))
+        shown = site.engine.get(f"documents/{note}").json()
+        return "".join(each["text"] for each in shown["chunks"])
+
+    before = press("1")
+    assert "- [ ] fenders" in before
+    assert "changed in the meantime" in reader.text
+    after = press(boxes[0].get("value"))
+    assert after == before.replace("[ ]", "[x]")
+    assert "Changed: fenders" in reader.text
+    assert reader.page.xpath("//*[contains(@class, 'notice')]//button")
+    assert press(boxes[1].get("value")) == after, "the form names the text of before"
+    assert "changed in the meantime" in reader.text
+
+
+@pytest.mark.web
+def test_words_that_no_document_contains_are_named_on_one_line(read, site):
+    write(site, title="Gangway", text="The gangway is aluminium.")
+    shown = read(f"{site.url}/?q=gangway+zzqxvt+wwkjqp+xxvbnq").page.xpath("//p[@class='tally']")
+    said = [" ".join(each.text_content().split()) for each in shown]
+    assert "No document contains “zzqxvt”, “wwkjqp” or “xxvbnq”." in said
+    assert sum("No document contains" in each for each in said) == 1
+    one = read(f"{site.url}/?q=gangway+zzqxvt").text
+    assert "No document contains “zzqxvt”." in one
+
+
+@pytest.mark.web
+def test_the_page_for_adding_leads_to_watched_folders(read, site):
+    assert read(f"{site.url}/add").page.xpath("//main//a[contains(@href, 'folders')]")
+
+
+@pytest.mark.web
+def test_the_types_of_documents_are_listed_by_the_names_that_people_read(read, site):
+    every, *types = read(f"{site.url}/documents?name=*").page.xpath("//select[@name='type']/option/text()")
+    assert (every, types) == ("All", sorted(types))
+    assert len(types) > 3

@@ -27,10 +27,7 @@ class NoteRequest(OptionalFieldsRequest, NoteContent):  # the fields of the last
     if_new: Annotated[
         bool,
         Field(
-            description=(
-                "Store nothing if a note already says this, perhaps in other words. The answer names that note"
-                " in `alike`."
-            )
+            description="Store nothing if a note already says this, perhaps in other words. `alike` names that note."
         ),
     ] = False
     inline_tags: Annotated[bool, Field(description="Also add the #tags in the text, as in Markdown files.")] = False

@@ -17,9 +17,7 @@ class SettingsChange(Request):
     ocr: Annotated[Text | None, Field(description="0, 1, or the languages of Tesseract, such as eng+deu.")] = None
     inbox_dir: Annotated[Text | None, Field(description="The full path of the inbox folder.")] = None
     backup_dir: Annotated[Text | None, Field(description="The full path of the backup folder.")] = None
-    backup_hours: Annotated[
-        float | None, Field(ge=0.1, le=8760, description="How many hours to leave between backups.")
-    ] = None
+    backup_hours: Annotated[float | None, Field(ge=0.1, le=8760, description="How many hours between backups.")] = None
     backup_keep: Annotated[int | None, Field(ge=1, le=10_000, description="The number of backups to keep.")] = None
 
 

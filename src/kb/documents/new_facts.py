@@ -65,13 +65,14 @@ SAME: Final = {
     for first, *others in map(
         str.split,
         """
-        contact reach call phone
+        contact reach
+        call phone
         keep store hold
-        like prefer love
+        like prefer
         end expire finish
         begin start
         depart leave leaving
-        need require take taking
+        need require
         decide decision deciding
         allergic allergy allergies
         paediatrician pediatrician
@@ -100,6 +101,9 @@ IN_NAME: Final = re.compile(r"(?<=[/_`@\\#.])[^\W\d_]+|(?<![^\W\d_])[^\W\d_]++(?
 """A word in a path, an address or code."""
 
 FORMS: Final = frozenset({"", "s", "es", "d", "ed", "e", "ing", "ly", "y", "ies", "ied", "ily"})
+CONSONANTS: Final = re.compile("[b-df-hj-np-tv-xz]*")
+"""What is no word, such as http: *s* is not its plural."""
+
 PAST: Final = ("d", "ed", "ied")
 AUXILIARY: Final = re.compile(
     r"\b(?:is|are|am|be|been|being|was|were|has|have|had|gets?|got)(?:n['\u2019]t)?\b", re.IGNORECASE
@@ -197,7 +201,7 @@ def _is_form(word: str, other: str, text: str, other_text: str) -> bool:
     stem = word[: next(differ, min(len(word), len(other)))]
     doubled = {f"{stem[-1:]}{ending}": ending for ending in ("ed", "ing")}
     ends = [doubled.get(end, end) for end in (word[len(stem) :], other[len(stem) :])]
-    if not FORMS.issuperset(ends) or {*ends} == {"", "e"}:
+    if not FORMS.issuperset(ends) or {*ends} == {"", "e"} or CONSONANTS.fullmatch(stem):
         return False
     is_past, was_past = (end in PAST for end in ends)
     return is_past == was_past or bool(AUXILIARY.search(text if is_past else other_text))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Final, NamedTuple
 
-from kb.index.words.function_words import BY_LANGUAGE
+from kb.index.words.function_words import BY_LANGUAGE, FUNCTION_WORDS
 
 MOST_WORDS: Final = 150
 """A longer sentence says the same only if it has its words in the same order."""
@@ -45,25 +45,11 @@ NEGATIONS: Final = frozenset(NEGATING.split())
 STATE: Final = re.compile(r"\b(?:was|were) (?:an?|the|my|our|your|his|her|their)\b", re.IGNORECASE)
 """What has ended, unlike *was done*."""
 
-SIGNS: Final = frozenset(
-    {
-        "not",
-        "nobody",
-        "none",
-        "nothing",
-        "only",
-        "almost",
-        "nearly",
-        "unless",
-        "former",
-        "formerly",
-        "ex",
-        "until",
-        "nur",
-        *("from", "against", "between", "through", "before", "after", "since", "during"),
-        *("under", "below", "beneath", "over", "above", "off", "out", "other", "again"),
-    }
-)
+SIGN: Final = """
+    not nobody none nothing only nur almost nearly unless former formerly ex until from against between through before
+    after since during under below beneath over above off out other again about
+"""
+SIGNS: Final = frozenset(SIGN.split())
 """Words that both notes have, or neither: they turn what a sentence says. *Not* stands for all negations."""
 
 OPPOSITES: Final = tuple(
@@ -93,7 +79,10 @@ OPPOSITES: Final = tuple(
 )
 """Groups of words that exclude each other: notes differ if each has one that the other lacks."""
 
-SILENT: Final = "a an the is are was were be been am do does did has have had will and or also what"
+SILENT: Final = """
+    a an the is are was were be been am do does did has have had will and or also what
+    der die das den dem des ein eine einen einem einer eines le la les un une el los las una il lo gli het een
+"""
 UNMARKED: Final = frozenset(SILENT.split())
 """Function words that say nothing about the role of the next word."""
 
@@ -122,6 +111,7 @@ def is_turned(new: str, known: str) -> bool:
         SIGNS & words != SIGNS & known_words
         or bool(STATE.search(new)) != bool(STATE.search(known))
         or any(_are_opposite(words, known_words, line) for line in OPPOSITES)
+        or _has_other_function_words(words, known_words)
         or _has_other_unit(new, known)
         or sorted(SYMBOL.findall(new)) != sorted(SYMBOL.findall(known))
         or _is_reordered(new, known, is_passive=("by" in words) != ("by" in known_words))
@@ -144,6 +134,16 @@ def _are_opposite(words: set[str], known: set[str], sides: Sequence[frozenset[st
     )
 
 
+def _has_other_function_words(words: set[str], known: set[str]) -> bool:
+    """Return whether texts in another language than English differ in a function word: each may be an opposite."""
+    spoken = _function_words([*words, *known])
+    return spoken is not BY_LANGUAGE["en"] and not (words ^ known).isdisjoint(spoken - UNMARKED)
+
+
+def _function_words(words: Sequence[str]) -> frozenset[str]:
+    return max(BY_LANGUAGE.values(), key=lambda each: sum(word in each for word in words))
+
+
 def _has_other_unit(new: str, known: str) -> bool:
     units, known_units = _units(new), _units(known)
     return bool(units - known_units and known_units - units) or {*CURRENCY.findall(new)} != {*CURRENCY.findall(known)}
@@ -164,6 +164,8 @@ def _is_reordered(new: str, known: str, *, is_passive: bool) -> bool:
         return False
     if len(order) > MOST_WORDS or ORDERING.search(new) or _joined(new) & {pair[::-1] for pair in _joined(known)}:
         return True
+    if any(count > 1 for word, count in Counter(order).items() if word not in FUNCTION_WORDS):
+        return True  # such a word has several roles
     roles, known_roles = _roles(new), _roles(known)
     if is_passive:
         return not _is_passive(*((roles, known_roles) if "by" in order else (known_roles, roles)))
@@ -186,7 +188,7 @@ def _roles(text: str) -> dict[str, Role]:
     text = JOINT_OWNER.sub(r"\1's and ", text)
     tokens = list(TOKEN.finditer(text))
     words = [match[0].lower().replace("\u2019", "'") for match in tokens]
-    function_words = max(BY_LANGUAGE.values(), key=lambda each: sum(word in each for word in words))
+    function_words = _function_words(words)
     counts, roles, marker, last = Counter(words), dict[str, Role](), "", ""
     for match, word in zip(tokens, words, strict=True):
         if word in function_words or word in PREPOSITIONS:

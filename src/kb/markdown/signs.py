@@ -54,6 +54,12 @@ def plain_line(line: str) -> str:
     return "".join(shown.get(at, character) for at, character in enumerate(text)).lstrip("".join(BOXES.values()))
 
 
+def ticked(line: str) -> str | None:
+    """Return the line of a task as done, or as open again; None for another line."""
+    task = _TASK.match(line)
+    return f"{line[: task.start(2)]}{' ' if task[2] in 'xX' else 'x'}{line[task.end(2) :]}" if task else None
+
+
 def embed_name(line: str) -> str:
     """Return the name of the first file that a line embeds; empty if it embeds none."""
     embed = _EMBED.search(line)

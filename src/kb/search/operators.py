@@ -32,7 +32,9 @@ MIN_EXCLUDED: Final = 3
 """The minimum length of an excluded word; a shorter one is more likely an option of a command."""
 
 QUOTED: Final = (
-    r"(?:[\"\uff02“”„][^\"\uff02“”„]+[\"\uff02“”]|«[^«»]+»|»(?!\s)[^«»]+(?<!\s)[«»]|‹[^‹›]+›|›(?!\s)[^‹›]+(?<!\s)[‹›]"
+    r"(?:[\"\uff02“”„][^\"\uff02“”„]+[\"\uff02“”]"
+    r"|«[^«»]+»|»(?!\s)[^«»]+(?<!\s)[«»]"
+    r"|\u2039[^\u2039\u203a]+\u203a|\u203a(?!\s)[^\u2039\u203a]+(?<!\s)[\u2039\u203a]"
     r"|「[^「」]+」|『[^『』]+』)"
 )
 """A phrase in the quotation marks of any language; other marks may be in it. `Home » News » Today` has none."""
@@ -42,7 +44,7 @@ PHRASE: Final = re.compile(
 )
 OPERATOR: Final = re.compile(
     r"(?<!\S)(?P<sign>-?)(?:(?P<kind>" + "|".join(KEYS) + ")[:\uff1a]"
-    rf"(?:(?P<quoted>{QUOTED}|'[^']+')|(?P<bare>[^\s\"“”„«»‹›「」『』]++))|\#(?P<hash>[^\s,;.!?)]++))"
+    rf"(?:(?P<quoted>{QUOTED}|'[^']+')|(?P<bare>[^\s\"“”„«»\u2039\u203a「」『』]++))|\#(?P<hash>[^\s,;.!?)]++))"
     r"[,;.!?)]*+(?!\S)",
     re.IGNORECASE,
 )

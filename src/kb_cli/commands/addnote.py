@@ -35,10 +35,7 @@ def addnote(
         int | None, option("--replaces ID", "The note that this one replaces; kb ranks it below this one.", min=1)
     ] = None,
     if_new: Annotated[
-        bool,
-        option(
-            "--if-new", "Store nothing if a note already says this, perhaps in other words; print that note instead."
-        ),
+        bool, option("--if-new", "Store nothing if a note already says this, even in other words; print that note.")
     ] = False,
     wait: Wait = False,
     json: Json = False,

@@ -22,8 +22,7 @@ def eval_(
         Path, argument("FILE", "A YAML file with questions, or a folder in BEIR format.", exists=True)
     ],
     compare: Annotated[
-        Path | None,
-        option("--compare JSON", "The saved output of an earlier run with --json.", exists=True, dir_okay=False),
+        Path | None, option("--compare JSON", "The output of an earlier run with --json.", exists=True, dir_okay=False)
     ] = None,
     plot: Annotated[Path | None, option("--plot SVG", "Write a chart of nDCG@10 to this file.")] = None,
     worst: Annotated[int, option("--worst N", "How many of the worst questions to list.", min=0)] = 5,

@@ -13,6 +13,8 @@ from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.files import back_up, replace_file
 from kb_cli.runtime.options import Json, argument, option
 
+ONE = "# 'kb mcp cursor' prints one of them, and 'kb mcp cursor --write' adds kb to the file of that client."
+
 
 def complete_clients(incomplete: str) -> list[str]:
     return [name for name in load_clients() if name.startswith(incomplete)]
@@ -24,8 +26,7 @@ def mcp(
         argument("CLIENT", "The client, such as cursor; by default, kb prints all of them.", complete=complete_clients),
     ] = None,
     write: Annotated[
-        bool,
-        option("--write", "Add kb to the client's own file. Its other settings stay, and kb makes a backup first."),
+        bool, option("--write", "Add kb to the client's own file. kb makes a backup of it first.")
     ] = False,
     plugin: Annotated[
         Path | None,
@@ -63,8 +64,8 @@ def mcp(
     elif client:
         output.print_line(clients[client].configuration(url, headers))
     else:
-        parts = (f"# {each.title}: {each.place}\n{each.configuration(url, headers)}" for each in clients.values())
-        output.print_line("\n\n".join(parts))
+        parts = [f"# {each.title}: {each.place}\n{each.configuration(url, headers)}" for each in clients.values()]
+        output.print_line("\n\n".join([*parts, ONE]))
 
 
 def write_configuration(name: str, client: Client, url: str, headers: dict[str, str]) -> None:

@@ -27,17 +27,14 @@ def serve(
         Path | None, option("--data-dir FOLDER", "The data folder. [env var: KB_DATA_DIR; default: ~/.local/share/kb]")
     ] = None,
     notes: Annotated[
-        Path | None,
-        option("--notes FOLDER", "Keep a Markdown file of each note in this folder. [env var: KB_NOTES_DIR]"),
+        Path | None, option("--notes FOLDER", "Keep each note as a file in this folder. [env var: KB_NOTES_DIR]")
     ] = None,
     apps: Annotated[
         str | None, option("--apps A,B", "The apps to serve. [env var: KB_APPS; default: api,mcp,metrics,web]")
     ] = None,
     device: Annotated[
         str | None,
-        option(
-            "--device DEVICE", "Where to run the model: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"
-        ),
+        option("--device DEVICE", "What runs the model: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"),
     ] = None,
 ) -> None:
     """Start kb: engine, MCP endpoint, web interface and metrics.
@@ -77,9 +74,7 @@ def worker(
     ] = None,
     device: Annotated[
         str | None,
-        option(
-            "--device DEVICE", "Where to run the model: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"
-        ),
+        option("--device DEVICE", "What runs the model: auto, cpu, cuda or rocm. [env var: KB_DEVICE; default: auto]"),
     ] = None,
 ) -> None:
     """Process the queue of a PostgreSQL database.

@@ -254,9 +254,7 @@ def list_watched(*, json: bool) -> int:
     for row in rows:
         print_faults(row)
     for record in unknown:
-        output.print_error(
-            f"{record.path}: this engine does not know it: it was added to the engine at {record.engine_url}."
-        )
+        output.print_error(f"{record.path}: this engine does not know it: it was added to {record.engine_url}.")
     return exit_codes.OK
 
 

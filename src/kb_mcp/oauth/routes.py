@@ -192,7 +192,7 @@ class AuthorizationPages(AuthorizationHandler):
             )
         if not client.takes(callback):
             return refusal_page(
-                "The program asked kb to answer at an address that is not its own, so kb did not answer."
+                "The program asked for the answer at an address that is not its own, so kb did not answer."
             )
         return client
 

@@ -519,9 +519,7 @@ class DocumentTools:
     async def _list_path(self, source_path: str, reply: JSON) -> ToolResult:
         data = self._limiter.document_list(reply)
         if len(data["documents"]) < len(reply["documents"]) or reply["next_cursor"]:
-            data["rest"] = (
-                "Other documents have this path too. To list them all, call kb_list with this path as source_prefix."
-            )
+            data["rest"] = "Other documents have this path too. To list them, call kb_list with it as source_prefix."
         if not data["documents"]:
             data["rest"] = await nothing_found(self._engine, {"source_path": source_path})
         return rendered("kb_list", data)

@@ -225,6 +225,7 @@
     const button = event.target.closest?.("[data-copy]");
     if (!button) return;
     await navigator.clipboard.writeText(button.dataset.copy === "link" ? location.href : button.previousElementSibling.textContent);
+    button.closest("details")?.removeAttribute("open");
     say("Copied");
   });
 
@@ -237,7 +238,7 @@
       sessionStorage.removeItem("kb-sent");
       if (sent.startsWith(`${saved} `)) {
         localStorage.removeItem(sent.slice(saved.length + 1));
-        setTimeout(() => say("Saved"), 100);
+        if (!find(".notice")) setTimeout(() => say("Saved"), 100);
       }
     } catch {}
   }
