@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -13,7 +14,7 @@ from kb.api.errors import ModelError
 from kb.embed.artifact import WEIGHTS, ModelFiles, write_manifest
 from kb.embed.models.fetch import SOURCES
 from kb.embed.models.install import install
-from kb.embed.models.likeness import measure
+from kb.embed.models.likeness import TooFewTexts, measure
 from kb.embed.models.prepare import find_model, in_precision
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.embed.protocol import Embedder
@@ -67,12 +68,16 @@ class MeasuredModel:
     def keep(self, *, suits_int8: bool) -> None:
         """Write into the model how its cosines on these documents relate to the default model's, and if int8 suits it.
 
+        If few documents are long enough for the former, it keeps what kb's own texts say.
+
         Raises:
             ModelError: the model's folder cannot be written to.
         """
         default = OnnxEmbedder(find_model(None, self._settings.data_dir), "cpu")
         texts = [text for _, text in self._documents.values()][:MOST_TEXTS]
-        likeness = measure(OnnxEmbedder(self.files, "cpu"), texts, default)
+        likeness = self.files.manifest.likeness
+        with suppress(TooFewTexts):
+            likeness = measure(OnnxEmbedder(self.files, "cpu"), texts, default)
         try:
             for files in self._measured:
                 manifest = replace(files.manifest, likeness=likeness, suits_int8=suits_int8)

@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.api.errors import ModelError
 from kb.embed.protocol import Embedder
 
 OF_QUERIES: Final = (0.045, 0.386)
@@ -28,13 +27,17 @@ QUERY_WORDS: Final = 8
 Pair = tuple[float, float]
 
 
+class TooFewTexts(Exception):
+    """Fewer than `LEAST_TEXTS` of the texts have `LEAST_WORDS` words."""
+
+
 def measure(
     embedder: Embedder, texts: Sequence[str] = (), default: Embedder | None = None
 ) -> tuple[float, float, float, float]:
     """Return the numbers of the model's `Likeness`, by kb's own texts or by others, which the default model reads too.
 
     Raises:
-        ModelError: too few of the texts are long enough.
+        TooFewTexts: too few are long enough.
     """
     wanted = _of_both(default, texts) if default else (OF_QUERIES, OF_PASSAGES)
     (queries, passages), (wanted_queries, wanted_passages) = _of_both(embedder, texts or _own_texts()), wanted
@@ -45,7 +48,7 @@ def _of_both(embedder: Embedder, texts: Sequence[str]) -> tuple[Pair, Pair]:
     """Return the means of `_means` for queries and for passages."""
     long = [words for text in texts if len(words := text.split()) >= LEAST_WORDS]
     if len(long) < LEAST_TEXTS:
-        raise ModelError(f"Give kb at least {LEAST_TEXTS} texts of {LEAST_WORDS} words or more.")
+        raise TooFewTexts
     halves = [(words[: len(words) // 2], words[len(words) // 2 :]) for words in long]
     seconds = embedder.embed_passages([" ".join(second) for _, second in halves])
     passages = embedder.embed_passages([" ".join(first) for first, _ in halves])
