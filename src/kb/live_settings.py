@@ -222,7 +222,9 @@ def check_backup_folder(settings: Settings) -> None:
         return
     refuse_own_folders("KB_BACKUP_DIR", folder, settings)
     if settings.inbox_dir and is_within(folder, settings.inbox_dir):
-        raise SettingError(f"KB_BACKUP_DIR: {folder} is in the inbox, so kb would add its own backups. Name another.")
+        raise SettingError(
+            f"KB_BACKUP_DIR: {folder} is in the inbox, so kb would add its backups as documents. Choose another."
+        )
     try:
         refuse_occupied(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -270,4 +272,4 @@ def refuse_own_folders(name: str, folder: Path, settings: Settings) -> None:
     for own in filter(None, (settings.files_dir, settings.staging_dir, notes)):
         two = own.resolve()
         if one.is_relative_to(two) or (own is notes and two.is_relative_to(one)):
-            raise SettingError(f"{name}: kb keeps its own files in {own}. Name a folder apart from it.")
+            raise SettingError(f"{name}: kb keeps its own files in {own}. Choose a separate folder.")

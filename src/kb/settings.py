@@ -73,7 +73,7 @@ def refuse_quotes(values: Mapping[str, str]) -> None:
     """
     for name in (name for name, value in values.items() if _is_quoted(value)):
         if not name.endswith("_key"):
-            raise SettingError(f"{variable(name)}: remove the quotes, which are a part of the value here")
+            raise SettingError(f"{variable(name)}: remove the quotes; here they would become part of the value")
         warn_of_quotes(variable(name))
 
 

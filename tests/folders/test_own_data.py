@@ -57,7 +57,7 @@ def test_what_watches_hears_of_other_changes_only(own, tmp_path):
 
 def test_a_folder_of_kb_or_in_one_is_neither_synced_nor_watched(own, tmp_path):
     for folder in (own, own / "files"):
-        with pytest.raises(UsageError, match=f"kb keeps its own files in {own}. Name a folder apart from it."):
+        with pytest.raises(UsageError, match=f"kb keeps its own files in {own}. Choose a separate folder."):
             Folder(folder, "").check()
     Folder(tmp_path, "").check()
 

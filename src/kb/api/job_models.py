@@ -22,9 +22,9 @@ class JobAccepted(Reply):
 
     `document_id` is the stored note, which keyword search finds at once; while the job of a note is queued, only its
     vectors are missing. `existed` is true if a document already had this content. `omitted` counts content that kb did
-    not read, as in `Document`. `alike` lists notes that say nearly the same as the new note, the nearest first; without
-    any, `nearest` is the note that comes nearest. `stored` is false if kb stored nothing because of `if_new`; then no
-    job exists.
+    not read, as in `Document`. `alike` lists notes that say nearly the same thing as the new note, the nearest first;
+    without any, `nearest` is the note that comes nearest. `stored` is false if kb stored nothing because of `if_new`;
+    then no job exists.
     """
 
     job_id: int | None

@@ -220,7 +220,7 @@ def refuse_own_files(settings: Settings, target: Path) -> None:
     whole = target.resolve()
     for own in (settings.files_dir, settings.staging_dir):
         if whole.is_relative_to(own.resolve()):
-            raise StoreError(f"kb keeps its own files in {own}. Name a folder apart from it for backups.")
+            raise StoreError(f"kb keeps its own files in {own}. Choose a separate folder for backups.")
 
 
 def refuse_occupied(folder: Path) -> None:
@@ -231,7 +231,7 @@ def refuse_occupied(folder: Path) -> None:
     """
     is_ours = not folder.exists() or (folder / LOCK).exists() or backup_folders(folder)
     if not is_ours and any(path.name != "lost+found" for path in folder.iterdir()):
-        raise StoreError(f"{folder} contains other files and no backup. Name another folder.")
+        raise StoreError(f"{folder} contains other files but no backups. Choose another folder.")
 
 
 @contextmanager
@@ -244,7 +244,7 @@ def _sole_writer(target: Path) -> Iterator[None]:
     try:
         acquired = FileLock(lock, timeout=0).acquire()
     except Timeout:
-        raise StoreError(f"Another backup is being written to {target}. Try again when it has ended.") from None
+        raise StoreError(f"Another backup is being written to {target}. Try again once it has finished.") from None
     try:
         with acquired:
             yield

@@ -186,7 +186,7 @@ class Incoming:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self._fail(f"the answer is not HTTP: {error}")
+            self._fail(f"the response is not HTTP: {error}")
 
     def end(self, why: str) -> None:
         """Complete an answer that ends with the connection; fail any other."""

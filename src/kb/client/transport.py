@@ -46,7 +46,7 @@ class Response:
 
 
 class BrokenOff(ConnectionError):
-    """The connection ended before the answer did, or the answer is not HTTP."""
+    """The connection ended before the answer did, or the response is not HTTP."""
 
 
 class BodyUnreadable(Exception):

@@ -167,7 +167,7 @@ def check_folder(name: str, root: Path, others: Mapping[str, Path | None]) -> No
             continue
         one, two = root.resolve(), other.resolve()
         if one.is_relative_to(two) or two.is_relative_to(one):
-            raise SettingError(f"{name}: {other_name} is {other}. Name a folder apart from it.")
+            raise SettingError(f"{name}: {other_name} is {other}. Choose a separate folder.")
     if root.exists() and not root.is_dir():
         raise SettingError(f"{name}: {root} is not a folder. Name another one.")
 

@@ -147,7 +147,7 @@ def check_languages(languages: str) -> None:
     printed = subprocess.run(listing, capture_output=True, text=True, timeout=LISTING_SECONDS, check=False).stdout  # noqa: S603 - our own arguments
     installed = printed.split("\n")[1:]
     if missing := [name for name in languages.split("+") if name not in installed]:
-        raise ValueError(f"Tesseract has no language {missing[0]}. Install it, or name others: {' '.join(installed)}")
+        raise ValueError(f"Tesseract has no language {missing[0]}. Install it, or choose from: {' '.join(installed)}")
 
 
 def _program(name: str) -> str:

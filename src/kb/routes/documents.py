@@ -221,7 +221,7 @@ def get_links(document_id: Id, services: ServicesDep) -> DocumentLinks:
     """Return the links in a note, a Markdown file or a mail, and the documents that link to a document.
 
     Links are `[[Note]]`, `![[embed]]`, Markdown links to files, `kb://documents/ID`, and web addresses of documents. A
-    name leads to the nearest document, as in Obsidian. A mail links to the mails that it answers. kb keeps at most
+    name leads to the nearest document, as in Obsidian. An email links to the ones it replies to. kb keeps at most
     1,000 links of a document, and lists at most 200 documents in `linked_from`.
     """
     with services.store.view() as tx:

@@ -43,7 +43,7 @@ def addnote(
     """Add a note.
 
     Without TEXT, kb reads the note from a pipe, or opens $VISUAL or $EDITOR for you to write it. Words such as #roof
-    or #house/roof become tags. kb stores the note at once, and prints any notes that say nearly the same.
+    or #house/roof become tags. kb stores the note at once, and prints any notes that say nearly the same thing.
 
     With --json, kb prints the engine's receipt, or with --wait the finished job.
     """

@@ -16,9 +16,9 @@ def duplicates(
 ) -> int:
     """List documents with the same content or nearly the same text.
 
-    The newest come first; with --near, the most alike. Attachments are left out, and so, with --near, are groups that
-    you dismissed. --near compares all documents, which can take minutes. kb deletes nothing: use 'kb delete', or the
-    web page Duplicates, where you can see the differences and dismiss groups.
+    The newest come first, or with --near the most similar. The list leaves out attachments and, with --near, groups
+    that you dismissed. --near compares all documents, which can take minutes. kb deletes nothing: use 'kb delete', or
+    the Duplicates page in the web interface, where you can see the differences and dismiss groups.
     """
     groups = call_async(lambda client: find(client, "near" if near else "same"))
     if json:

@@ -114,7 +114,7 @@ def open_(
     a file in an archive, the archive.
     """
     if (document_id is None) == (hit is None):
-        raise UsageError("Give the ID of a document, or -n with the number of a result of your last search.")
+        raise UsageError("Give the ID of a document, or -n and the number of a result from your last search.")
     if hit is not None:
         result = recall(hit)
         document_id, line, page = result["document_id"], line or result["line"], page or result["page"]

@@ -83,7 +83,7 @@ def watch(
             raise UsageError("--new-notes needs --both.")
         return add(folder, json=json)
     if any(vars(options).values()) or take_over or both or new_notes is not None:
-        raise UsageError("The options of folders, such as --tags, --delete and --both, are only for 'add'.")
+        raise UsageError("Folder options such as --tags, --delete and --both only work with 'add'.")
     if action == NOW and len(folders) <= 1:
         return sync_now(folders[0] if folders else None, yes=yes, json=json)
     if yes:

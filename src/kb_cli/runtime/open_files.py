@@ -157,7 +157,7 @@ def refuse_unsafe(path: str) -> None:
         kind = PureWindowsPath(path).suffix or "without a suffix"
         raise LocalError(
             f"{path}: kb does not open files of this kind ({kind}), because some of them run programs. If you trust it,"
-            " open it yourself; if it is a text, set EDITOR."
+            " open it yourself; if it is a text file, set EDITOR."
         )
 
 

@@ -109,7 +109,7 @@ AddedAfter = Annotated[str | None, option("--added-after DATE", "Only documents 
 AddedBefore = Annotated[str | None, option("--added-before DATE", "Only documents added before this date.")]
 DatedAfter = Annotated[str | None, option("--dated-after", "", hidden=True)]
 DatedBefore = Annotated[str | None, option("--dated-before", "", hidden=True)]
-Why = Annotated[str | None, option("--why TEXT", "Why, for the history: 'a typo'.")]
+Why = Annotated[str | None, option("--why TEXT", "A reason to record in the history, such as 'a typo'.")]
 Profile = Annotated[
     str | None,
     option("--profile NAME", "The profile of the configuration file to use, such as work.", complete=complete_profiles),

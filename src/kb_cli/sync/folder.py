@@ -17,7 +17,7 @@ from kb_cli.sync.remote_files import fetch_extracted
 OTHER_SPELLING: Final = "another file here has the same name in another Unicode spelling; rename one of them"
 
 
-OWN: Final = "kb keeps its own files in {}. Name a folder apart from it."
+OWN: Final = "kb keeps its own files in {}. Choose a separate folder."
 KEPT: Final = f"{OWN} The engine keeps that folder in step itself. To only read it, first run 'kb watch remove'."
 
 

@@ -102,7 +102,7 @@ class CollectionTool(Tool):
         name = arguments.pop("collection", "")
         if self.name in ADDING:
             if any(is_collection(tag) for tag in tags):
-                raise Invalid(f"tags: to set the collection, use the parameter collection, not a tag {PREFIX}<name>.")
+                raise Invalid(f"tags: to set the collection, use the collection parameter, not a tag {PREFIX}<name>.")
             name = self._membership.default if name == "" else name
         return arguments if name == "" else arguments | {"tags": [self._membership.tag(name), *tags]}
 

@@ -272,6 +272,6 @@ def _decoded(client_id: str) -> list[str]:
         raise ValueError("it is too long")
     values = json.loads(urlsafe_b64decode(coded + "=" * (-len(coded) % 4)))
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError("it is not a list of texts")
+        raise ValueError("it is not a list of strings")
     "".join(values).encode()  # fails for half a surrogate pair, which no page can show
     return values

@@ -67,7 +67,7 @@ def consent_page(
         '<button name="decision" value="deny">Refuse</button></form>'
         "<p>Enter a key of this knowledge base, for example one that you made for this program with"
         " <code>kb keys make</code>. The program never sees the key. You can disconnect the program under"
-        " <em>Keys</em>, or with <code>kb keys</code>. Did you not ask for this? Then close the page.</p>"
+        " <em>Keys</em>, or with <code>kb keys</code>. If you didn't ask for this, close the page.</p>"
     )
     response = page(f"Connect {name}", body, 401 if wrong else 200, forms=_form_target(asked["redirect_uri"]))
     response.set_cookie(

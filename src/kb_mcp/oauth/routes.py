@@ -192,7 +192,7 @@ class AuthorizationPages(AuthorizationHandler):
             )
         if not client.takes(callback):
             return refusal_page(
-                "The program asked for the answer at an address that is not its own, so kb did not answer."
+                "The program wanted the answer sent to an address that is not its own, so kb did not send one."
             )
         return client
 

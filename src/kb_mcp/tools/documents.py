@@ -403,7 +403,7 @@ class DocumentTools:
         chunk_id: Annotated[int, Field(ge=0, description="Read around this result."), WHOLE] = 0,
         page: Annotated[int, Field(ge=0, description="Read this page of a PDF."), WHOLE] = 0,
         heading: Annotated[str, Field(description="Read this section.")] = "",
-        query: Annotated[str, Field(description="Read what matches this best.")] = "",
+        query: Annotated[str, Field(description="Read the part that matches this best.")] = "",
         around: Annotated[int, Field(ge=-1, description="How many neighbours to include."), WHOLE] = -1,
         document_ids: Annotated[list[int], Field(fail_fast=True, description="Read several documents.")] = [],  # noqa: B006 - pydantic copies it
         outline: Annotated[bool, Field(description="List only the headings.")] = False,

@@ -135,5 +135,5 @@ async def _path_hint(engine: EngineClient, name: str, path: str) -> list[str]:
     if near := await nearest_paths(engine, path):
         return [f"No path begins with {quoted(path)}. Did you mean {', '.join(map(quoted, near))}?"]
     return [
-        f"No path begins with {quoted(path)}, and no file has this name. Search for words of its text with kb_search."
+        f"No path begins with {quoted(path)}, and no file has this name. Search for words in its text with kb_search."
     ]

@@ -115,7 +115,7 @@ class UploadTools:
         return tool_result(chunk)
 
     async def kb_upload_finish(self, upload_id: UploadId, sha256: Digest = "") -> ToolResult:
-        """Finish a file that you sent in parts with kb_upload_chunk; after curl, do not call it.
+        """Finish a file that you sent in parts with kb_upload_chunk; do not call it if you used curl.
 
         An error names the missing parts. With the job_id, kb_jobs shows when you can search the file, or why not.
         """

@@ -47,7 +47,7 @@ def moment(settings: Settings) -> Iterator[PostgresTransaction]:
     with _connected(str(settings.database_url), "read the database") as connection:
         if connection.execute("SELECT to_regclass('kb.migrations') IS NULL").fetchone() == (True,):
             raise StoreError(
-                "The database in PostgreSQL was not created by kb. Check KB_DATABASE_URL. If it is new and empty, start"
+                "kb did not create this PostgreSQL database. Check KB_DATABASE_URL. If it is new and empty, start"
                 " the engine once."
             )
         connection.execute(READ)

@@ -26,7 +26,7 @@ HUNG_SECONDS: Final = 120.0
 """A live engine without a sign of work on the second vectors for this time counts as hung."""
 
 IN_USE: Final = (
-    "Another program, such as a backup, is reading the vectors that would be deleted. Try again when it has ended."
+    "Another program, such as a backup, is reading the vectors that would be deleted. Try again once it has finished."
 )
 
 

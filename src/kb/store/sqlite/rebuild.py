@@ -64,7 +64,7 @@ def rebuild(path: Path, on_chunks: Callable[[int, int], None]) -> Counter[int]:
         sync(target)
         if path.with_name(f"{path.name}-wal").exists():  # the last connection removes the log when it closes
             raise StoreError(
-                f"Another program, such as a backup, is reading the database {path}. Try again when it has ended."
+                f"Another program, such as a backup, is reading the database {path}. Try again once it has finished."
             )
         target.replace(path)
         sync(path.parent)

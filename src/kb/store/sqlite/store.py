@@ -168,7 +168,7 @@ class SqliteStore:
             self._writer.pragma("shrink_memory")  # its cache holds the pages that were read
         except apsw.BusyError as error:
             raise StoreError(
-                f"Another program is writing to the database {path}. Try again when it has ended."
+                f"Another program is writing to the database {path}. Try again once it has finished."
             ) from error
         except (apsw.FullError, *FAULTS) as error:
             raise unopened(path, error) from error
