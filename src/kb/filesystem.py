@@ -117,7 +117,10 @@ def give_to_owner(owned: Path, path: Path) -> None:
 
 def warn_root(folder: Path) -> None:
     """Warn if root adds files to the folder of another account, which could not read them."""
-    if sys.platform == "win32" or os.geteuid() or not (owner := folder.stat().st_uid):
+    if sys.platform == "win32" or os.geteuid():
+        return
+    owner = folder.stat().st_uid
+    if not owner:
         return
     logger.warning(
         "kb runs as root, but %s belongs to %s, who cannot read what root adds. Run kb as that account. To give it all"
