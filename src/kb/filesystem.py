@@ -119,14 +119,12 @@ def warn_root(folder: Path) -> None:
     """Warn if root adds files to the folder of another account, which could not read them."""
     if sys.platform == "win32" or os.geteuid():
         return
-    owner = folder.stat().st_uid
-    if not owner:
-        return
-    logger.warning(
-        "kb runs as root, but %s belongs to %s, who cannot read what root adds. Run kb as that account. To give it all"
-        " files, stop kb and run 'sudo chown -R %s %s'",
-        *(folder, _account(owner), owner, folder),
-    )
+    if owner := folder.stat().st_uid:
+        logger.warning(
+            "kb runs as root, but %s belongs to %s, who cannot read what root adds. Run kb as that account. To give it"
+            " all files, stop kb and run 'sudo chown -R %s %s'",
+            *(folder, _account(owner), owner, folder),
+        )
 
 
 def raise_file_limit() -> int:
