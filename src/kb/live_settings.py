@@ -222,9 +222,7 @@ def check_backup_folder(settings: Settings) -> None:
         return
     refuse_own_folders("KB_BACKUP_DIR", folder, settings)
     if settings.inbox_dir and is_within(folder, settings.inbox_dir):
-        raise SettingError(
-            f"KB_BACKUP_DIR: {folder} is in the inbox, so kb would add its backups as documents. Choose another."
-        )
+        raise SettingError(f"KB_BACKUP_DIR: {folder} is in the inbox, so kb would add each backup. Choose another.")
     try:
         refuse_occupied(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
