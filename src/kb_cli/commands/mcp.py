@@ -13,8 +13,6 @@ from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.files import back_up, replace_file
 from kb_cli.runtime.options import Json, argument, option
 
-ONE = "# 'kb mcp cursor' prints one of them, and 'kb mcp cursor --write' adds kb to the file of that client."
-
 
 def complete_clients(incomplete: str) -> list[str]:
     return [name for name in load_clients() if name.startswith(incomplete)]
@@ -65,7 +63,7 @@ def mcp(
         output.print_line(clients[client].configuration(url, headers))
     else:
         parts = [f"# {each.title}: {each.place}\n{each.configuration(url, headers)}" for each in clients.values()]
-        output.print_line("\n\n".join([*parts, ONE]))
+        output.print_line("\n\n".join([*parts, "# One of them: kb mcp cursor. Into its file: kb mcp cursor --write"]))
 
 
 def write_configuration(name: str, client: Client, url: str, headers: dict[str, str]) -> None:
