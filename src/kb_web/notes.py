@@ -129,6 +129,7 @@ async def edit(request: Request, visit: Visit) -> Response:
 async def tick(request: Request, visit: Visit) -> Response:
     """Tick a task of the shown text of a note, or open it again."""
     form, note_id = await visit.form(request), request.path_params["id"]
+    await visit.require_writing()
     note = await note_with(visit, note_id)
     lines, number = as_draft(note)["text"].split("\n"), number_in(str(form.get("line", ""))) or 0
     changed = ticked(lines[number - 1]) if 0 < number <= len(lines) else None

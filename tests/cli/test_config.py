@@ -83,7 +83,7 @@ def test_a_file_without_a_key_may_be_read_by_anyone(outside, config, server):
     [
         ("engine_url = ", "not valid TOML"),
         ('url = "x"', "'url' is not a setting"),
-        ("engine_url = 5", "engine_url must be a text"),
+        ("engine_url = 5", "engine_url must be a string in quotes"),
         ('engine_url = "localhost:8000"', "engine_url: 'localhost:8000' is not a URL"),
         ('engine_url = "http://[::1"', "is not a URL"),
         ('api_key = "clé"', "printable ASCII"),

@@ -155,7 +155,7 @@ def test_a_profile_that_is_asked_for_is_taken_whole(outside, profiles):
         ("[profiles]\nx = 3", "profiles must be tables"),
         ('[profiles.x]\nurl = "y"', "'url' is not a setting"),
         ('[profiles.x]\nprofile = "y"', "'profile' is not a setting"),
-        ("profile = 4", "profile must be a text"),
+        ("profile = 4", "profile must be a string in quotes"),
     ],
 )
 def test_wrong_profiles_are_one_line(outside, profiles, text, complaint):

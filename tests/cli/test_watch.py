@@ -151,7 +151,7 @@ def test_a_folder_of_another_machine_at_the_same_path_is_not_taken_for_this_one(
         client.put(watch, json=there | {"both": True, "place": place_of(folder)}).raise_for_status()
         synced = kb("sync", folder, "--as", tag, "--both")
         client.delete(watch).raise_for_status()
-    assert (synced.returncode != 0, "Name a folder apart from it" in synced.stderr) == (True, True), synced
+    assert (synced.returncode != 0, "Choose a separate folder" in synced.stderr) == (True, True), synced
 
 
 def types(documents):
@@ -430,7 +430,7 @@ def kb_api(engine, path, body):
         (("add", "a", "b"), "Give 'add', 'now' or 'remove' with one folder"),
         (("follow", "x"), "Give 'add'"),
         (("list", "x"), "Give 'add'"),
-        (("list", "--delete"), "are only for 'add'"),
+        (("list", "--delete"), "only work with 'add'"),
         (("list", "--yes"), "--yes is only for 'now'"),
         (("add", ".", "--as", " "), "The name after --as is empty"),
         (("add", "nowhere"), "does not exist"),

@@ -197,7 +197,7 @@ async def test_an_unknown_collection_is_an_error_that_lists_them(agent):
 @pytest.mark.requirement("C-3")
 async def test_a_second_collection_cannot_come_in_as_a_tag(agent):
     said = await refusal(agent, "kb_addnote", text="x", tags='["collection:memory"]')
-    assert said.startswith("tags: to set the collection, use the parameter collection")
+    assert said.startswith("tags: to set the collection, use the collection parameter")
 
 
 @pytest.mark.requirement("C-4")

@@ -54,7 +54,7 @@ async def test_equals_are_never_cut_in_silence(agent, word):
         await noted(agent, text=f"{word} meeting {number} of the harbour board about dredging.", tags=[word])
     question = {"query": f"{word} harbour board dredging", "tags": [word]}
     ten = await agent.call_tool("kb_search", question | {"top": 10})
-    assert ten.content[0].text.endswith("More may be as good: top=20.")
+    assert ten.content[0].text.endswith("There may be more that are as good: top=20.")
     every = await agent.call_tool("kb_search", question | {"top": 20})
     assert len(every.structured_content["results"]) == 14
     assert "top=" not in every.content[0].text
@@ -170,7 +170,7 @@ def test_no_result_is_no_short_answer():
     ("further", "longer", "has_excerpts", "said"),
     [
         (0, 0, False, ""),
-        (0, 20, False, "More may be as good: top=20."),
+        (0, 20, False, "There may be more that are as good: top=20."),
         (1, 0, False, "1 more of similar score: top=10."),
         (5, 0, True, "5 more of similar score, and sentences left out at …: top=10."),
         (0, 20, True, "Sentences left out at …: top=20."),

@@ -83,7 +83,7 @@ async def test_files_of_one_name_are_told_apart_by_their_paths(agent, engine, wo
 async def test_a_name_that_no_file_has_is_not_looked_for_in_texts(agent, word):
     listed = await agent.call_tool("kb_list", {"source_prefix": f"{word}.html"})
     assert f'No path begins with "{word}.html"' in listed.content[0].text
-    assert "Search for words of its text with kb_search" in listed.content[0].text
+    assert "Search for words in its text with kb_search" in listed.content[0].text
 
 
 WEB_PAGES = ('web page "a.html"', 'web page "b.html"', "web page")

@@ -119,8 +119,8 @@ def test_the_environment_overrides_saved_settings_and_is_not_changed(folder, tmp
         ({"backup_dir": "backups"}, "full path"),
         ({"backup_dir": "{tmp}/file"}, "KB_BACKUP_DIR"),
         ({"backup_dir": "{tmp}/file/below"}, "KB_BACKUP_DIR"),
-        ({"backup_dir": "{tmp}/full"}, "contains other files and no backup"),
-        ({"backup_dir": "{tmp}/data"}, "contains other files and no backup"),
+        ({"backup_dir": "{tmp}/full"}, "contains other files but no backups"),
+        ({"backup_dir": "{tmp}/data"}, "contains other files but no backups"),
         ({"backup_dir": "/proc/kb"}, "cannot use|may not write"),
         ({"inbox_dir": "{tmp}/empty", "backup_dir": "{tmp}/empty/backups"}, "inbox"),
         ({"ocr": "eng; rm -rf ~"}, "languages as Tesseract names them"),
@@ -254,7 +254,7 @@ def test_the_inbox_and_the_backups_stay_apart_from_the_notes_folder(folder, tmp_
     chosen.mkdir(parents=True)
     (tmp_path / "own" / "notes").mkdir(exist_ok=True)
     with started(folder, KB_NOTES_DIR=str(tmp_path / "own" / "notes")) as live:
-        with pytest.raises(Invalid, match="Name a folder apart from it"):
+        with pytest.raises(Invalid, match="Choose a separate folder"):
             live.change(SettingsChange(**{name: str(chosen)}))
         assert not (folder / SAVED).exists()
 
@@ -263,7 +263,7 @@ def test_the_inbox_and_the_backups_stay_apart_from_the_notes_folder(folder, tmp_
 @pytest.mark.parametrize("place", ["files", "staging", "files/2d"])
 def test_the_inbox_and_the_backups_stay_apart_from_the_files_of_kb(folder, live, name, place):
     (folder / place).mkdir(parents=True)
-    with pytest.raises(Invalid, match="Name a folder apart from it"):
+    with pytest.raises(Invalid, match="Choose a separate folder"):
         live.change(SettingsChange(**{name: str(folder / place)}))
 
 
@@ -273,4 +273,4 @@ def test_a_saved_inbox_in_a_new_notes_folder_is_skipped_at_the_start(folder, tmp
         live.change(SettingsChange(inbox_dir=str(tmp_path / "inbox")))
     with started(folder, KB_NOTES_DIR=str(tmp_path / "inbox")) as again:
         assert again.settings.inbox_dir is None
-        assert "Name a folder apart from it" in setting(again, "inbox_dir").fault
+        assert "Choose a separate folder" in setting(again, "inbox_dir").fault
