@@ -211,6 +211,7 @@ def _become(request):
     """Turn this fork into the process that was asked for."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup make test` ignores it
     for number, descriptor in enumerate(request["descriptors"]):
         os.dup2(descriptor, number)
     for descriptor in request["descriptors"]:
