@@ -8,17 +8,17 @@ FILE is a model that `kb model pack` wrote. Without a name, it is the default mo
 import sys
 from pathlib import Path
 
-from kb.embed.artifact import INT8, NAME
+from kb.embed.artifact import INT8, WEIGHTS
+from kb.embed.models.fetch import SOURCES
 from kb.embed.models.install import install
 from kb.embed.models.prepare import in_precision, prepare
 
 
 def put(wanted: str, folder: Path) -> None:
     made = folder.with_name("made")
-    is_default = wanted in ("", NAME)
     given = Path(wanted).absolute()
-    files = prepare(None, made) if is_default else install(str(given) if given.is_file() else wanted, made, print)
-    if is_default or files.manifest.suits_int8:
+    files = install(str(given) if given.is_file() else wanted, made, print) if wanted else prepare(None, made)
+    if files.manifest.digest == SOURCES[WEIGHTS] or files.manifest.suits_int8:
         rounded = in_precision(files, made / "models", INT8)
         rounded.onnx.parent.rename(files.onnx.parent / INT8)
     files.onnx.parent.rename(folder)

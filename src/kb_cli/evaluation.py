@@ -50,10 +50,18 @@ def read_questions(path: Path) -> list[Question]:
 def read_documents(folder: Path) -> dict[str, tuple[str, str]]:
     """Return the title and the text of each document of a folder in BEIR format."""
     try:
-        records = [json.loads(line) for line in (folder / "corpus.jsonl").read_text("utf-8").splitlines()]
-        return {each["_id"]: (each.get("title") or "", each["text"]) for each in records if each["text"].strip()}
+        records = _records(folder / "corpus.jsonl")
+        texts = {each["_id"]: (each.get("title") or "", each["text"]) for each in records if each["text"].strip()}
     except (OSError, UnicodeDecodeError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{folder}/corpus.jsonl cannot be read: {error}") from error
+    if not texts:
+        raise UsageError(f"{folder}/corpus.jsonl has no document.")
+    return texts
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    """Return the values of lines of JSON, in whose strings U+2028 may stand as it is."""
+    return [json.loads(line) for line in path.read_text("utf-8-sig").split("\n") if line.strip()]
 
 
 def _read_yaml(path: Path) -> list[Question]:
@@ -93,8 +101,7 @@ def _read_beir(folder: Path) -> list[Question]:
     for line in judgements.read_text("utf-8").splitlines()[1:]:
         query, document, grade = line.split("\t")
         grades.setdefault(query, {})[document] = int(grade)
-    lines = (folder / "queries.jsonl").read_text("utf-8").splitlines()
-    texts = {record["_id"]: record["text"] for record in map(json.loads, lines)}
+    texts = {record["_id"]: record["text"] for record in _records(folder / "queries.jsonl")}
     return [Question(query, texts[query], grades) for query, grades in grades.items() if query in texts]
 
 

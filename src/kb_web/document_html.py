@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from markupsafe import Markup, escape
 
-from kb.markdown.front_matter import BLOCK
+from kb.markdown.front_matter import BLOCK, front_matter
 from kb.markdown.signs import MARKDOWN, addresses, replacements
 from kb_web.markdown_html import fields, parser, shown, without_matter
 from kb_web.markdown_links import Surroundings
@@ -47,9 +47,9 @@ def snippet(doc_type: str, text: str, ranges: Sequence[Sequence[int]]) -> Markup
 
     It has no front matter, unless only that matches.
     """
-    if doc_type in MARKDOWN and (block := BLOCK.match(text)):
+    if doc_type in MARKDOWN and (block := BLOCK.match(text)) and front_matter(text).is_understood:
         behind = [(first - block.end(), last - block.end()) for first, last in ranges if first >= block.end()]
-        if behind or not ranges:
+        if (behind or not ranges) and text[block.end() :].strip():
             text, ranges = text[block.end() :], behind
     signs, hidden = (replacements(text), addresses(text)) if doc_type in MARKDOWN else ({}, [])
     text = re.sub(r"\s", " ", text)
@@ -184,7 +184,8 @@ def _markdown_with_hit(
     else:
         about = replace(about, title="")
     place = next((chunk["place"] for chunk in chunks if chunk["index"] == hit), None)
-    env: dict[str, Any] = {"about": about} | ({"line": first} if has_boxes else {})
+    has_boxes = has_boxes and "\r" not in text.replace("\r\n", "\n")  # a lone one ends a line only for Markdown
+    env: dict[str, Any] = {"about": about} | ({"line": first, "lines": text.split("\n")} if has_boxes else {})
     blocks = _blocks_of(parser().parse(text, env))
     hits = [is_at(place, first, block) for block in blocks] if place else [False] * len(blocks)
     is_matter_hit = bool(matter) and place is not None and place["line_start"] <= first and not any(hits)

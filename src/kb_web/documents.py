@@ -183,6 +183,7 @@ async def document(request: Request, visit: Visit) -> Response:
         hit=hit,
         query=query,
         neighbours=neighbours(hits, hit),
+        start=start,
         earlier=max(0, start - WINDOW) if start else None,
         later=end if end < count else None,
         chunks=chunks if request.query_params.get("show") == "chunks" else None,

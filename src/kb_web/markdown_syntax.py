@@ -1,20 +1,20 @@
 """The syntax that Obsidian and GitHub add to Markdown: links in brackets, embeds, callouts, tasks, comments, tags.
 
 The rules work on the tokens of markdown-it-py. Its `state.env["about"]` is a `Surroundings`, and `state.env["line"]` is
-the line of the note that the text begins at, if the reader can tick its tasks.
+the line of the note that the text, whose lines are `state.env["lines"]`, begins at, if the reader can tick its tasks.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from kb.markdown.blocks import BREAKS, text_of
 from kb.markdown.links import BEHIND, WIKI, wiki_target
-from kb.markdown.signs import BOXES
+from kb.markdown.signs import BOXES, ticked
 from kb.markdown.tags import tag_at
 from kb_web.markdown_links import WEB, Surroundings, anchor_of
 
@@ -214,7 +214,7 @@ def _finish(state: StateCore) -> None:
                 if not about.part:
                     before.attrSet("id", anchor + (f"-{seen[anchor]}" if seen[anchor] > 1 else ""))
             elif index > 1 and state.tokens[index - 2].type == "list_item_open":
-                _make_task(state.tokens[index - 2], token.children, state.env.get("line"))
+                _make_task(state.tokens[index - 2], token.children, state.env)
     _hide_title(state.tokens, about.title)
     _set_levels(state.tokens, about.level)
     state.tokens = list(_with_embeds(state.tokens, about))
@@ -242,14 +242,15 @@ def _is_again(heading: Token) -> bool:
     return heading.attrs.get("class") == "again"
 
 
-def _make_task(item: Token, children: list[Token], line: int | None) -> None:
+def _make_task(item: Token, children: list[Token], env: MutableMapping[str, Any]) -> None:
     first = children[0] if children else None
     task = _TASK.match(first.content) if first and first.type == "text" else None
     if not first or not task:
         return
     first.content = first.content[task.end() :]
     item.attrSet("class", "task done" if task[1] in "xX-" else "task")
-    if line is None or not item.map:
+    line = env.get("line")
+    if line is None or not item.map or ticked(env["lines"][item.map[0]]) is None:
         first.content = BOXES[task[1]] + first.content
     else:
         meta = {"sign": task[1], "line": line + item.map[0], "about": text_of(children)}

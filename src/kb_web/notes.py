@@ -133,15 +133,17 @@ async def tick(request: Request, visit: Visit) -> Response:
     note = await note_with(visit, note_id)
     lines, number = as_draft(note)["text"].split("\n"), number_in(str(form.get("line", ""))) or 0
     changed = ticked(lines[number - 1]) if 0 < number <= len(lines) else None
+    start = number_in(str(form.get("from", "")))
+    place = f"d/{note_id}?from={start}" if start else f"d/{note_id}"
     if changed is None or form.get("content_hash") != note["content_hash"]:
         visit.leave_notice(Notice("The note had changed in the meantime. Tick the task again."))
-        return redirect(visit, f"d/{note_id}")
+        return redirect(visit, place)
     lines[number - 1] = changed
-    async with one_operation(visit, f"d/{note_id}") as outcome:
+    async with one_operation(visit, place) as outcome:
         text = "\n".join(lines)
         await visit.engine.update_note(note_id, text, if_match=note["content_hash"], inline_tags=True)
         outcome.text = f"Changed: {plain(plain_line(changed), 100)}"
-    return redirect(visit, f"d/{note_id}#task-{number}")
+    return redirect(visit, f"{place}#task-{number}")
 
 
 async def combine(visit: Visit, note_id: int, mine: Draft, shown: Draft, base: str) -> Row | None:

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kb.api.errors import Forbidden, ForeignOrigin, Unauthorized
+from kb.api.errors import Forbidden, ForeignOrigin, KbError
 from kb.api.limits import MAX_TAGS
 from kb.api.rights import ON_BEHALF_OF
 from kb.api.version_check import USER_AGENT
@@ -153,10 +153,10 @@ class Visit:
         await self.engine.jobs(limit=1)
 
     async def has_access(self) -> bool:
-        """Whether the visitor has access to the engine, or needs a key."""
+        """Whether the visitor has access to the engine now."""
         try:
             await self.require()
-        except Unauthorized:
+        except KbError:
             return False
         return True
 

@@ -111,8 +111,11 @@ async def model(request: Request, visit: Visit) -> Response:
     """Show the embedding models and the progress of a change; a form uses another model, or goes back or ends that."""
     if request.method == "POST":
         form = await visit.form(request)
+        action = str(form.get("action", ""))
+        if action == "stop" and (await visit.engine.reembedding())["state"] == "building":
+            action = "rollback"  # it has just been installed
         with suppress(NotReembedding):  # the page shows the state
-            await visit.engine.reembed(str(form.get("action", "")), str(form.get("model", "")) or None)
+            await visit.engine.reembed(action, str(form.get("model", "")) or None)
         return redirect(visit, "model")
     state = await visit.engine.reembedding()
     return render(request, "model.html", state=state, models=await visit.engine.models())

@@ -72,8 +72,11 @@ def test_a_model_is_measured_on_the_documents_and_questions_of_a_folder(outside,
     texts = [" ".join(draws.choices(WORDS[4:], k=24)) for _ in range(12)]
     lines = {"corpus": texts, "queries": [text[:40] for text in texts]}
     for name, each in lines.items():
-        records = [json.dumps({"_id": str(number), "text": text}) for number, text in enumerate(each)]
-        (folder / f"{name}.jsonl").write_text("\n".join(records))
+        records = [
+            json.dumps({"_id": str(number), "text": f"{text}\u2028"}, ensure_ascii=False)
+            for number, text in enumerate(each)
+        ]
+        (folder / f"{name}.jsonl").write_text("\n".join([*records, ""]), "utf-8")
     (folder / "qrels.tsv").write_text("\n".join(["q\td\tgrade", *(f"{each}\t{each}\t1" for each in range(12))]))
     done = outside("model", "measure", raw, folder, env=here)
     assert (done.returncode, done.stderr) == (0, "")
@@ -85,6 +88,8 @@ def test_a_model_is_measured_on_the_documents_and_questions_of_a_folder(outside,
     assert verdict == ("int8 suits this model." if suits else "int8 does not suit this model.")
     gained = float(int8.split()[2].strip(",")) - float(fp32.split()[2].strip(","))
     assert suits is (gained >= -0.005)
+    (folder / "corpus.jsonl").write_text("\n".join(['{"_id": "1", "text": " "}', ""]))
+    assert "corpus.jsonl has no document" in outside("model", "measure", "raw", folder, env=here).stderr
     (folder / "corpus.jsonl").write_text("[]\n")
     refused = outside("model", "measure", "raw", folder, env=here)
     assert (refused.returncode, refused.stdout) == (2, "")

@@ -173,6 +173,19 @@ def test_a_packed_model_is_the_same_on_another_machine(raw, tmp_path):
     assert there.onnx.is_relative_to(tmp_path / "other")
 
 
+@pytest.mark.parametrize("name", ["{0}/mine", "../../mine", "..\\mine"])
+def test_a_packed_model_cannot_take_the_place_of_another_folder(raw, tmp_path, name):
+    files = install(str(raw), tmp_path / "data")
+    mine = tmp_path / f"mine-{files.manifest.digest[:12]}"
+    mine.mkdir()
+    (mine / "letter").touch()
+    write_manifest(files.onnx.parent, replace(files.manifest, model=name.format(tmp_path)))
+    pack(files, tmp_path / "small.kbmodel")
+    with pytest.raises(ModelError, match="refuses a model called"):
+        install(str(tmp_path / "small.kbmodel"), tmp_path / "other")
+    assert [each.name for each in mine.iterdir()] == ["letter"]
+
+
 @pytest.mark.parametrize("at", [10, 5000])
 def test_a_packed_model_that_was_changed_is_refused(raw, tmp_path, at):
     pack(install(str(raw), tmp_path / "data"), tmp_path / "small.kbmodel")

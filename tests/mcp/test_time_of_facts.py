@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kb.markdown.front_matter import with_date
+from kb_mcp.tools.compact_answers import change_of_text
 from tests.mcp.conftest import call, noted, refusal
 
 
@@ -39,6 +40,20 @@ async def test_other_tags_another_title_and_a_stay_in_the_bin_change_no_fact(age
     await call(agent, "kb_update_note", document_id=note, old="window", new="aisle")
     await call(agent, "kb_update_note", document_id=note, tags_remove=["travel"])
     assert "2026-08-07 · changed 2" in await text_of(agent, query=f"seat {word}", tags=[word])
+
+
+@pytest.mark.parametrize(
+    ("versions", "changed"),
+    [
+        ([(1, "a", "2026-02-01T00:00:00Z")], {}),
+        ([(3, "b", "2026-03-01T00:00:00Z"), (2, "b", "2026-02-01T00:00:00Z")], {"changed": "2026-02-01"}),
+        ([(3, "b", "2026-03-01T00:00:00Z"), (2, "a", "2026-02-01T00:00:00Z")], {"changed": "2026-03-01"}),
+    ],
+    ids=["the first text", "earlier versions have expired", "another text"],
+)
+def test_a_fact_is_as_old_as_its_text(versions, changed):
+    rows = [{"number": number, "content_hash": content, "at": at} for number, content, at in versions]
+    assert change_of_text(rows) == changed
 
 
 @pytest.mark.parametrize("tool", ["kb_search", "kb_list"])

@@ -41,6 +41,7 @@ def read(query):
         ("path:« my notes »", "", 'path:"my notes"'),
         ("tag:\u200bwork ru\u200bst", "rust", "tag:work"),
         ("path:'my notes'", "", 'path:"my notes"'),
+        ("path:資料「最終」.pdf tag:読書「済」", "", "path:資料「最終」.pdf tag:読書「済」"),
         ("path:/home/ada/ -path:old", "", "path:/home/ada/ -path:old"),
         ("path:*.md path:notes/*", "", "path:.md path:notes/"),
         ("is it in path:2024? or tag:work.", "is it in or", "path:2024 tag:work"),

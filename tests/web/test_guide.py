@@ -25,7 +25,9 @@ LINK = re.compile(r'<(?:a href|img src)="([^"]+)"')
 def help_at(start_server, tmp_path_factory):
     """Return an answer of a server with a key, for a visitor who has none."""
     with (
-        start_server(tmp_path_factory.mktemp("help"), KB_APPS=ALL_APPS, KB_API_KEY=KEY, KB_MCP_API_KEY=KEY) as server,
+        start_server(
+            tmp_path_factory.mktemp("guide-locked"), KB_APPS=ALL_APPS, KB_API_KEY=KEY, KB_MCP_API_KEY=KEY
+        ) as server,
         httpx2.Client(base_url=server.url, headers=PAGE) as http,
     ):
         yield http.get
@@ -95,7 +97,7 @@ def test_a_page_may_load_nothing_from_elsewhere(help_at):
 
 def test_a_visitor_without_a_key_searches_the_guide_by_words(help_at, tmp_path_factory):
     assert "<mark>" in help_at("/help/", params={"q": "what is kept of a deleted note"}).text
-    assert not [*tmp_path_factory.getbasetemp().glob("help*/**/guide-*.npy")]
+    assert not [*tmp_path_factory.getbasetemp().glob("guide-locked*/**/guide-*.npy")]
 
 
 def test_a_link_to_a_part_leads_to_its_heading(folder):

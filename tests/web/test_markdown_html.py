@@ -444,6 +444,8 @@ def test_there_are_no_boxes_where_the_reader_cannot_tick():
     inner = {7: ("- [ ] inner", Surroundings(may_write=True))}
     shown = boxes("note", "![[Bricks]]\n\n- [ ] outer", 1, may_write=True, embedded=inner, links=LINKS)
     assert [name for *_, name in shown] == ["outer"]
+    assert not boxes("note", "10%\r100%\n\n- [ ] a line that kb and Markdown count differently", 1, may_write=True)
+    assert not boxes("note", "- - [ ] two marks", 1, may_write=True)
 
 
 @pytest.mark.parametrize(

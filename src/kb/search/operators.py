@@ -44,7 +44,7 @@ PHRASE: Final = re.compile(
 )
 OPERATOR: Final = re.compile(
     r"(?<!\S)(?P<sign>-?)(?:(?P<kind>" + "|".join(KEYS) + ")[:\uff1a]"
-    rf"(?:(?P<quoted>{QUOTED}|'[^']+')|(?P<bare>[^\s\"“”„«»\u2039\u203a「」『』]++))|\#(?P<hash>[^\s,;.!?)]++))"
+    rf"(?:(?P<quoted>{QUOTED}|'[^']+')|(?P<bare>(?![«»\u2039\u203a「」『』])[^\s\"“”„]++))|\#(?P<hash>[^\s,;.!?)]++))"
     r"[,;.!?)]*+(?!\S)",
     re.IGNORECASE,
 )

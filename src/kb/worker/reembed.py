@@ -205,7 +205,10 @@ class Reembedder:
             NotReembedding: the action does not apply to the current state.
         """
         with self._lock:
-            self._is_unwanted = self._asked is not None and action in ("stop", "rollback")
+            is_asked = self._asked is not None and action in ("stop", "rollback")
+            if is_asked and self._builder:  # what was asked for only waits
+                self._asked = self._step = None
+            self._is_unwanted = is_asked and not self._builder
         if not self._is_unwanted:
             self.decide(action)
         self._go_on()
@@ -244,12 +247,13 @@ class Reembedder:
         """
         where = self._settings
         opened = open_model(files, where.data_dir, where.device, where.precision, None, lambda *_: None)
-        self._show_step("beginning")
         folder = None if VectorSpace.of(opened.spec) == DEFAULT_SPACE else files.onnx.parent
         with self._store.write() as tx:
+            self._show_step("beginning")  # or somebody stopped it in the meantime
             second, wanted = tx.second.get(), VectorSpace.of(opened.spec, folder)
             if tx.space != wanted or (second and second.state != "kept"):
                 self._begin(tx, second, wanted)
+        self._step = None
 
     def decide(self, action: ReembedAction) -> None:
         """Record the requested action.
@@ -376,13 +380,14 @@ class Reembedder:
                 self._thread.start()
 
     def _install_asked(self) -> None:
-        if not self._asked:
+        asked = self._asked
+        if not asked:
             return
         self._error = None
         try:
-            self.install(self._asked)
+            self.install(asked)
         except Cancelled:
-            logger.info("the model %s is not installed", self._asked)
+            logger.info("the model %s is not installed", asked)
         finally:
             self._asked = self._step = None
 

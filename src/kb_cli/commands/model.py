@@ -161,7 +161,10 @@ def measure(name: str, folder: Path) -> int:
             break
         ndcg[precision] = mean([ndcg_of(*each) for each in zip(questions, ranking.keys, strict=True)]).value
         output.print_line(f"{precision}: nDCG@10 {ndcg[precision]:.4f}, {ranking.pace:.1f} passages per CPU second")
-    suits_int8 = ndcg.get("int8", 0) >= ndcg["fp32"] - LOST
+    if "int8" not in ndcg:
+        output.print_line("int8 could not be measured, so kb keeps nothing.")
+        return exit_codes.FAILURE
+    suits_int8 = ndcg["int8"] >= ndcg["fp32"] - LOST
     if not model.is_default:
         model.keep(suits_int8=suits_int8)
     output.print_line(f"int8 {'suits' if suits_int8 else 'does not suit'} this model.")

@@ -159,7 +159,8 @@ def change_of_text(versions: list[JSON]) -> JSON:
     """
     texts = groupby(versions, itemgetter("content_hash"))
     *_, oldest = next(texts)[1]
-    return given(changed=oldest["at"][: len("2026-01-31")] if next(texts, None) else None)
+    is_later = next(texts, None) or oldest["number"] > 1  # the versions before may have expired
+    return given(changed=oldest["at"][: len("2026-01-31")] if is_later else None)
 
 
 def change_between(versions: list[JSON]) -> str:

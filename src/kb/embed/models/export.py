@@ -73,7 +73,7 @@ def export(name: str, folder: Path) -> ModelFiles:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as scratch:
         artifact = Path(scratch, "artifact")
-        _write(model, name.rstrip("/").rpartition("/")[2], artifact)
+        _write(model, Path(name).name, artifact)
         _compare(model, load_model(artifact))
         folder.mkdir(exist_ok=True)
         artifact.replace(folder)

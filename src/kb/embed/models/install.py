@@ -31,7 +31,7 @@ from kb.embed.models import sentence_transformer
 from kb.embed.models.catalogue import Entry, catalogue
 from kb.embed.models.hub import HUB, OnStep, download, refuse_small_disk
 from kb.embed.models.likeness import measure
-from kb.embed.models.prepare import find_model, scratch_folder
+from kb.embed.models.prepare import find_model, inside, scratch_folder
 from kb.embed.onnx.embedder import OnnxEmbedder
 from kb.filesystem import sync
 
@@ -76,10 +76,10 @@ def check_known(wanted: str, data_dir: Path) -> Entry | None:
     if path.is_absolute() and path.exists():
         return None
     here = any(name == wanted for name, _ in installed(data_dir / "models"))
-    named = wanted.removeprefix(f"{HUB}/").removesuffix("/").lower()
-    known = (each for each in catalogue().values() if named in (each.name.lower(), each.repository.lower()))
-    is_named = here or REPOSITORY.fullmatch(wanted)
-    entry = next(known, None) or (Entry(path.name, wanted) if is_named else None)
+    named = wanted.removeprefix(f"{HUB}/").removesuffix("/")
+    known = (each for each in catalogue().values() if named.lower() in (each.name.lower(), each.repository.lower()))
+    is_named = here or REPOSITORY.fullmatch(named)
+    entry = next(known, None) or (Entry(Path(named).name, named) if is_named else None)
     if entry is None:
         raise ModelError(f"kb knows no model {wanted!r}, and has no such folder or file here. See 'kb model list'.")
     return entry
@@ -175,7 +175,7 @@ def _verified(folder: Path, where: Path | None = None) -> ModelFiles:
 
 def _keep(files: ModelFiles, home: Path) -> ModelFiles:
     """Move a model from the scratch folder to its place, unless it is there already, and measure its cosines before."""
-    place = home / f"{files.manifest.model}-{files.manifest.digest[:12]}"
+    place = inside(home, f"{files.manifest.model}-{files.manifest.digest[:12]}")
     with suppress(InvalidArtifact):
         return load_model(place)
     if not files.manifest.likeness:

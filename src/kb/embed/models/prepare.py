@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from filelock import FileLock
@@ -104,10 +104,21 @@ def find_model(model_dir: Path | None, data_dir: Path) -> ModelFiles:
     return _cached(data_dir / "models", NAME, ModelManifest(sources=SOURCES), convert)
 
 
+def inside(home: Path, name: str) -> Path:
+    """Return the place of a model in a folder.
+
+    Raises:
+        ModelError: the name, which a stranger's file may say, leads to another folder.
+    """
+    if PureWindowsPath(name).name != name:
+        raise ModelError(f"kb refuses a model called {name!r}, because that is not the name of a folder.")
+    return home / name
+
+
 def _quantized(files: ModelFiles, home: Path, manifest: ModelManifest) -> ModelFiles:
     """Return the model in fp16 or int8, converted from fp32."""
     precision = manifest.precision
-    name = f"{manifest.model}-{manifest.precision}"
+    name = inside(home, f"{manifest.model}-{manifest.precision}").name
 
     def convert(scratch: Path) -> None:
         with step(f"converting the model to {precision}"):
