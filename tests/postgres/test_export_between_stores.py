@@ -299,7 +299,7 @@ def test_a_target_that_holds_something_else_or_has_an_engine_is_refused_and_stay
 
 
 def test_a_database_that_is_none_of_kb_is_not_exported(in_postgres, tmp_path):
-    with pytest.raises(StoreError, match="was not created by kb"):
+    with pytest.raises(StoreError, match="kb did not create this PostgreSQL database"):
         exported(in_postgres, tmp_path / "export")
     assert not list(tmp_path.glob("export*"))
 
