@@ -118,11 +118,14 @@ class Claims:
                 self._own(sighting, row)
 
     def _follow_replaced(self, sightings: list[Sighting]) -> None:
-        """Assign files that took the place of another one, with nearly the content of a missing file."""
-        present = {sighting.path for sighting in sightings}
-        missing = [row for row in self.rows if row.document_id not in self.owned and row.path not in present]
-        free = [each for each in sightings if missing and each.path in self.by_path and each.path not in self.owners]
-        self._follow_likeness([each for each in free if not self._is_like(self.by_path[each.path], each.text)], missing)
+        """Assign files that took the place of another one, with nearly the content of a file that is not at its own."""
+        lost = {row.path: row for row in self.rows if row.document_id not in self.owned}
+        changed = [each for each in sightings if each.path in lost and each.path not in self.owners]
+        if len(lost) < 2:  # another note must have lost its file too
+            return
+        replaced = {each.path: each for each in changed if not self._is_like(lost[each.path], each.text)}
+        kept = {each.path for each in changed} - replaced.keys()
+        self._follow_likeness(list(replaced.values()), [row for path, row in lost.items() if path not in kept])
 
     def _follow_missing(self, sightings: list[Sighting]) -> None:
         """Assign new files with the content of a missing one, its path in other case, or its inode or name and text."""
