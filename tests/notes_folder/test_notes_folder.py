@@ -213,6 +213,21 @@ def test_files_that_are_edited_while_they_exchange_their_names_stay_their_notes(
     assert (kept.text(one), kept.text(two)) == ("one two three four nine", "five six seven eight")
 
 
+@pytest.mark.parametrize("is_written_in_place", [True, False])
+def test_a_new_file_that_exchanged_its_name_with_an_edited_one_is_its_note(kept, is_written_in_place):
+    note = kept.add("one two three", source_path="a.md")
+    kept.settle()
+    if is_written_in_place:
+        kept.write("a.md", b"five six seven")
+    else:
+        kept.write("c.md", b"five six seven").replace(kept.root / "a.md")
+    kept.write("b.md", b"one two three four")
+    kept.settle()
+    text = "five six seven" if is_written_in_place else "one two three four"
+    assert (kept.note(note).source_path, kept.text(note)) == ("a.md" if is_written_in_place else "b.md", text)
+    assert sorted(kept.notes().values()) == ["five six seven", "one two three four"]
+
+
 def test_a_note_that_moves_takes_its_file_along(kept):
     note = kept.add("text", source_path="a/b/c.md")
     kept.settle()
