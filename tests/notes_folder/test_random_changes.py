@@ -100,6 +100,10 @@ class World:
         folder = self.random.choice(["", "a/", "a/b/", "Ä/", "c d/"])
         return f"{folder}{self.random.choice(['x', 'y', 'Z', 'é', 'long name', 'q.r'])}{self.random.randrange(9)}.md"
 
+    def is_free(self, path):
+        """Whether no file has this name, also in another Unicode form: kb takes one of two such files."""
+        return normalize("NFC", path) not in {normalize("NFC", other) for other in self.kept.files()}
+
     def lines(self, text):
         """Return a text with a new line, or with a changed one; the words of a changed line are in the history."""
         lines = text.split("\n")
@@ -191,7 +195,7 @@ class World:
 
     def rename_file(self):
         path, to = self.some_file(), self.path()
-        if path and not (self.kept.root / to).exists():
+        if path and self.is_free(to):
             self.settle_new(path)
             (self.kept.root / to).parent.mkdir(parents=True, exist_ok=True)
             (self.kept.root / path).rename(self.kept.root / to)
@@ -228,7 +232,7 @@ class World:
 
     def copy_file(self):
         path, to = self.some_file(), self.path()
-        if path and not (self.kept.root / to).exists():
+        if path and self.is_free(to):
             content = self.kept.files()[path]
             self.copied |= set(WORD.findall(content.decode()))
             self.kept.write(to, content)
@@ -306,7 +310,7 @@ class World:
 
     def new_file(self):
         path = self.path()
-        if not (self.kept.root / path).exists():
+        if self.is_free(path):
             self.kept.write(path, "\n".join(self.word() for _ in range(3)))
 
     def edit_both(self):
