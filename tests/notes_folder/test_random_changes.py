@@ -102,7 +102,8 @@ class World:
 
     def is_free(self, path):
         """Whether no file has this name, also in another Unicode form: kb takes one of two such files."""
-        return normalize("NFC", path) not in {normalize("NFC", other) for other in self.kept.files()}
+        names = {normalize("NFC", other) for other in self.kept.files()}
+        return normalize("NFC", path) not in names and not (self.kept.root / path).exists()
 
     def lines(self, text):
         """Return a text with a new line, or with a changed one; the words of a changed line are in the history."""
