@@ -516,6 +516,12 @@ def edited_on_both_sides(kept, note):
     edited(kept, note)
 
 
+def named_on_both_sides(kept, note):
+    kept.edit(note, title="Named in kb")
+    kept.edit(note, TEXT.replace("one", "changed one"))
+    edited(kept, note)
+
+
 def in_conflict(kept, note):
     written(kept, note)
     file = kept.file(note)
@@ -539,7 +545,13 @@ MORE = [moved, deleted, added, edited_on_both_sides, renamed, new_file, removed]
 
 @pytest.mark.parametrize(
     "change",
-    [written, edited, in_conflict, *(pytest.param(change, marks=pytest.mark.slow) for change in MORE)],
+    [
+        written,
+        edited,
+        in_conflict,
+        named_on_both_sides,
+        *(pytest.param(change, marks=pytest.mark.slow) for change in MORE),
+    ],
     ids=lambda change: change.__name__,
 )
 @pytest.mark.parametrize("kind", [KeptFolder, pytest.param(KeptVault, marks=pytest.mark.slow)])
