@@ -201,6 +201,33 @@ def test_files_that_exchange_their_names_stay_their_notes(kept):
     assert (kept.text(one), kept.text(two)) == ("one", "two")
 
 
+def test_files_that_are_edited_while_they_exchange_their_names_stay_their_notes(kept):
+    one, two = kept.add("one two three four", source_path="a.md"), kept.add("five six seven", source_path="b.md")
+    kept.settle()
+    (kept.root / "a.md").unlink()
+    (kept.root / "b.md").unlink()
+    kept.write("a.md", b"five six seven eight")
+    kept.write("b.md", b"one two three four nine")
+    kept.settle()
+    assert (kept.note(one).source_path, kept.note(two).source_path) == ("b.md", "a.md")
+    assert (kept.text(one), kept.text(two)) == ("one two three four nine", "five six seven eight")
+
+
+@pytest.mark.parametrize("is_written_in_place", [True, False])
+def test_a_new_file_that_exchanged_its_name_with_an_edited_one_is_its_note(kept, is_written_in_place):
+    note = kept.add("one two three", source_path="a.md")
+    kept.settle()
+    if is_written_in_place:
+        kept.write("a.md", b"five six seven")
+    else:
+        kept.write("c.md", b"five six seven").replace(kept.root / "a.md")
+    kept.write("b.md", b"one two three four")
+    kept.settle()
+    text = "five six seven" if is_written_in_place else "one two three four"
+    assert (kept.note(note).source_path, kept.text(note)) == ("a.md" if is_written_in_place else "b.md", text)
+    assert sorted(kept.notes().values()) == ["five six seven", "one two three four"]
+
+
 def test_a_note_that_moves_takes_its_file_along(kept):
     note = kept.add("text", source_path="a/b/c.md")
     kept.settle()

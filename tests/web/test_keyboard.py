@@ -88,6 +88,24 @@ def test_escape_leaves_the_empty_search_field_so_that_letters_are_shortcuts(brow
     assert find(browser, "h1", "Documents")
 
 
+def test_results_that_come_after_a_row_was_selected_leave_it_selected_and_focused(browser, site, capstans):
+    press(browser, "capstan 1")
+    find(browser, ".results h2", "Capstan 1")
+    eventually("the last letter is answered", lambda: browser.current_url.endswith("?q=capstan+1"))
+    press(browser, Keys.ARROW_DOWN, "x")
+    find(browser, "#many", "1 selected")
+    chosen = browser.switch_to.active_element.get_attribute("pathname")
+    browser.execute_script(
+        "const field = document.querySelector('#q'); field.value = 'capstan';"
+        " field.dispatchEvent(new Event('input', { bubbles: true }))"
+    )
+    eventually("the other words are answered", lambda: browser.current_url.endswith("?q=capstan"))
+    assert browser.switch_to.active_element.get_attribute("pathname") == chosen
+    assert find(browser, "#many", "1 selected")
+    press(browser, "x")
+    assert not browser.execute_script("return document.querySelector('.pick:checked')")
+
+
 def test_several_documents_are_tagged_and_the_change_is_undone(browser, site, capstans):
     press(browser, "capstan berth")
     find(browser, ".results h2", "Capstan")

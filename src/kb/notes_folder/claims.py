@@ -118,11 +118,21 @@ class Claims:
                 self._own(sighting, row)
 
     def _follow_replaced(self, sightings: list[Sighting]) -> None:
-        """Assign files that took the place of another one, with nearly the content of a missing file."""
-        present = {sighting.path for sighting in sightings}
-        missing = [row for row in self.rows if row.document_id not in self.owned and row.path not in present]
-        free = [each for each in sightings if missing and each.path in self.by_path and each.path not in self.owners]
-        self._follow_likeness([each for each in free if not self._is_like(self.by_path[each.path], each.text)], missing)
+        """Assign files with nearly the content of a note whose own place has no file, or one with other content.
+
+        A file that was written anew in its place stays its note, also beside a new file with the content of before.
+        """
+        lost = {row.path: row for row in self.rows if row.document_id not in self.owned}
+        free = [sighting for sighting in sightings if sighting.path not in self.owners]
+        changed = [each for each in free if each.path in lost]
+        new = [each for each in free if each.path not in self.by_path]
+        if not new and len(lost) < 2:  # no text can have come from elsewhere
+            return
+        replaced = {each.path: each for each in changed if not self._is_like(lost[each.path], each.text)}
+        kept = {each.path for each in changed} - replaced.keys()
+        self._follow_likeness(list(replaced.values()), [row for path, row in lost.items() if path not in kept])
+        moved = [lost[path] for path, each in replaced.items() if inode_of(each.state) != inode_of(lost[path].state)]
+        self._follow_likeness(new, [row for row in moved if row.document_id not in self.owned])
 
     def _follow_missing(self, sightings: list[Sighting]) -> None:
         """Assign new files with the content of a missing one, its path in other case, or its inode or name and text."""

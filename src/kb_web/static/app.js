@@ -54,6 +54,14 @@
     const pairs = [...new FormData(form)].filter(([, value]) => value);
     return pairs.length ? "?" + new URLSearchParams(pairs) : "./";
   };
+  // A person may already select the results of the first words when those of the last word come.
+  const swapKeepingRows = (fresh) => {
+    const picked = new Set(all(".pick:checked").map((each) => each.value));
+    const { pathname } = document.activeElement.matches(".hit-link") ? document.activeElement : {};
+    for (const part of ["#results", "#facets", "#groups"]) swap(part, fresh);
+    for (const each of all(".pick")) each.checked = picked.has(each.value);
+    if (pathname) (all(".hit-link").find((each) => each.pathname === pathname) || field).focus();
+  };
   const search = async (place, isNew = false) => {
     pending?.abort();
     const mine = (pending = new AbortController());
@@ -64,7 +72,7 @@
       if (mine.signal.aborted) return;
       if (answer.status === 401) return location.reload();
       const fresh = parsed(html);
-      for (const part of ["#results", "#facets", "#groups"]) swap(part, fresh);
+      swapKeepingRows(fresh);
       document.title = fresh.title;
       find("main").className = find("main", fresh).className;
       history[isNew ? "pushState" : "replaceState"](null, "", place);
