@@ -195,11 +195,13 @@ async def document(request: Request, visit: Visit) -> Response:
         parts=await parts(visit, shown),
         whole=await whole(visit, shown),
         page=await picture(visit, shown, hit, number_in(request.query_params.get("page")), words),
-        is_about="about" in request.query_params,
+        is_about=request.query_params.get("about", ""),
         is_note=shown["doc_type"] == "note",
         is_picture=media_type_of(shown) is not None,
         file_path=file,
         vault_link=vault_link,
+        file_name=await renamable(visit, shown),
+        is_titled_by_file=is_titled_by_file(shown),
         is_mail=shown["doc_type"] in MAIL,
     )
 
@@ -429,6 +431,39 @@ async def change_tags(request: Request, visit: Visit) -> Response:
     if added or removed:
         await visit.engine.change_tags(document_id, add=added, remove=removed)
     return redirect(visit, f"d/{document_id}?about=1")
+
+
+async def rename(request: Request, visit: Visit) -> Response:
+    """Give the file of a document another name in its folder; a name without a suffix keeps the former one."""
+    form, document_id = await visit.form(request), request.path_params["id"]
+    shown = await visit.engine.document(document_id, chunks=1)
+    former, name = await renamable(visit, shown), str(form.get("name", "")).strip()
+    if not former:
+        raise Invalid("name: it has no file of its own, or the file is in a synced folder. Rename the file there.")
+    if not name or "/" in name:
+        raise Invalid("name: write the new name of the file, without a folder.")
+    suffix = PurePath(former).suffix
+    name += "" if name.lower().endswith(suffix.lower()) else suffix
+    place = f"d/{document_id}?about=1"
+    async with one_operation(visit, place) as outcome:
+        await visit.engine.move_document(document_id, shown["source_path"].removesuffix(former) + name)
+        outcome.text, outcome.if_unchanged = f"Renamed to “{plain(name, 100)}”.", "The file already had this name."
+    return redirect(visit, place)
+
+
+async def renamable(visit: Visit, shown: Row) -> str | None:
+    """Return the name of a document's file; None if it has none of its own, or the file is in a synced folder."""
+    path = shown["source_path"] or ""
+    if shown["doc_type"] == "note" or shown["part_of"] or "://" in path or visit.right == "read":
+        return None
+    is_synced = path and folder_of_file(shown, (await visit.engine.folders())["folders"])
+    return None if is_synced else path.rpartition("/")[2] or None
+
+
+def is_titled_by_file(shown: Row) -> bool:
+    """Return whether a document has its title from the name of its file, as far as its text shows."""
+    headings = {heading for chunk in shown["chunks"] for heading in chunk["place"]["heading"][:1]}
+    return shown["title"] == PurePath(shown["source_path"] or "").stem and shown["title"] not in headings
 
 
 async def delete(request: Request, visit: Visit) -> Response:

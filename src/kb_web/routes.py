@@ -113,6 +113,7 @@ ROUTES: Final[list[BaseRoute]] = [
     at("/d/{id:id}/picture", documents.show_picture),
     at("/d/{id:id}/pages/{number:id}.png", documents.page_picture),
     at("/d/{id:id}/thumbnail", documents.thumbnail),
+    at("/d/{id:id}/rename", documents.rename, "POST"),
     at("/d/{id:id}/tags", documents.change_tags, "POST"),
     at("/d/{id:id}/delete", documents.delete, "POST"),
     at("/d/{id:id}/edit", notes.edit, "GET", "POST"),

@@ -1,0 +1,52 @@
+"""Documents that are files: their names, their kinds, and opening them in the browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.web.conftest import find
+
+pytestmark = pytest.mark.web
+
+
+def send(site, path, content, **data):
+    form = {"files": {"file": (path.rpartition("/")[2], content)}, "data": {"source_path": path} | data}
+    return site.engine.post("jobs", params={"wait": 30}, **form).json()["document_id"]
+
+
+def test_a_renamed_file_gets_its_new_name_as_title_and_that_can_be_undone(browser, site):
+    document = send(site, "names/sextant.txt", b"The horizon mirror is silvered on one half.")
+    browser.get(f"{site.url}/d/{document}")
+    find(browser, ".more summary")[0].click()
+    find(browser, ".more a", "Rename")[0].click()
+    [field] = find(browser, ".rename [name=name]")
+    assert browser.switch_to.active_element == field
+    assert find(browser, ".facts", "from the name of its file")
+    field.clear()
+    field.send_keys("octant")
+    find(browser, ".rename button")[0].click()
+    find(browser, ".notice", "Renamed to “octant.txt”.")
+    find(browser, "h1", "octant")
+    assert "octant.txt" in find(browser, ".facts .path")[0].text
+    find(browser, ".notice button", "Undo")[0].click()
+    find(browser, "h1", "sextant")
+
+
+def test_a_renamed_file_with_a_title_of_its_own_keeps_it_and_the_page_says_where_it_is_from(read, site):
+    document = send(site, "names/log.md", b"# Deck log\n\nAll sails set.\n")
+    reader = read(f"{site.url}/d/{document}?about=1")
+    assert "from the file itself" in reader.text
+    reader.submit("rename", name="journal")
+    assert reader.page.xpath("//h1/text()") == ["Deck log"]
+    assert site.engine.get(f"documents/{document}").json()["source_path"] == "names/journal.md"
+
+
+def test_a_name_with_a_folder_is_refused_and_notes_and_synced_files_have_no_file_to_rename(read, site):
+    document = send(site, "names/bell.txt", b"Eight bells end the watch.")
+    reader = read(f"{site.url}/d/{document}")
+    reader.submit("rename", name="a/b")
+    assert (reader.answer.status_code, "without a folder" in reader.text) == (422, True)
+    synced = send(site, "vault/bell.txt", b"Four bells.")
+    for other in (synced, site.ids["Boat"]):
+        reader = read(f"{site.url}/d/{other}")
+        assert not [form for form in reader.page.forms if "rename" in (form.action or "")]
