@@ -11,6 +11,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.keys import Keys
 
 from kb_web.pages import STATIC
 from tests.conftest import ROOT
@@ -127,6 +129,31 @@ def test_every_page_fits_holds_still_and_serves_those_who_do_not_see_it_in_both_
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     theme(browser, "")
     assert wrong == {}
+
+
+UNDER_THE_BAR = """const bar = document.querySelector("#many").getBoundingClientRect();
+const boxes = (arguments[0] ? [document.activeElement] : [...document.querySelectorAll("li:has(> .pick), .onward a")])
+  .map((each) => each.getBoundingClientRect());
+return boxes.filter((each) => each.height && each.bottom > bar.top + 1 && each.top < bar.bottom - 1).length"""
+
+
+@pytest.mark.parametrize("pixels", WIDTHS[:2])
+@pytest.mark.parametrize("place", ["documents", "?q=wind from the west"])
+def test_the_bar_for_selected_rows_covers_nothing_that_has_the_focus_and_nothing_at_the_end(
+    browser, site, place, pixels
+):
+    width(browser, pixels, 600)
+    browser.get(f"{site.url}/{place}")
+    find(browser, ".pick")[0].click()
+    find(browser, "#many")
+    assert browser.execute_async_script(MOVED) <= MOST_MOVED
+    for key in (Keys.TAB, Keys.ARROW_DOWN):
+        for _ in range(15):
+            ActionChains(browser).send_keys(key).perform()
+            assert browser.execute_script(UNDER_THE_BAR, True) == 0
+    browser.execute_script("scrollTo(0, document.documentElement.scrollHeight)")
+    assert browser.execute_script(UNDER_THE_BAR, False) == 0
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 SLOW = {"offline": False, "latency": 100, "downloadThroughput": 60_000, "uploadThroughput": 60_000}
