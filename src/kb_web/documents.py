@@ -5,7 +5,7 @@ import re
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
+from kb.api.file_types import KINDS
 from kb.api.tag_tree import tags_above
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
 from kb.markdown.signs import MARKDOWN
@@ -99,12 +100,19 @@ async def browse(request: Request, visit: Visit) -> Response:
         asked=asked,
         status=status,
         types=sorted((kind(name), name, number) for name, number in status["documents"].items() if number),
+        kinds=[(kind(name), name, number) for name, number in kinds_in(status["documents"]).items()],
         tree=tree,
         orders={name: urlencode([*unsorted, ("sort", name)]) for name in ORDERS},
         tags=[
             row | {"query": urlencode([*pairs, ("tag", row["tag"])])} for row in tags if row["tag"] not in asked["tag"]
         ],
     )
+
+
+def kinds_in(documents: Mapping[str, int]) -> dict[str, int]:
+    """Return the kinds that have several types, each with its number of documents, from their numbers by type."""
+    numbers = {name: sum(documents.get(each, 0) for each in types) for name, types in KINDS.items() if len(types) > 1}
+    return {name: number for name, number in numbers.items() if number}
 
 
 async def all_tags(visit: Visit) -> list[Row]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.formats.test_sheets import spreadsheet
 from tests.web.conftest import find
 
 pytestmark = pytest.mark.web
+RYE = "<table:table-row><table:table-cell office:value-type='string'><text:p>rye harvest</text:p></table:table-cell></table:table-row>"
 
 
 def send(site, path, content, **data):
@@ -50,3 +52,34 @@ def test_a_name_with_a_folder_is_refused_and_notes_and_synced_files_have_no_file
     for other in (synced, site.ids["Boat"]):
         reader = read(f"{site.url}/d/{other}")
         assert not [form for form in reader.page.forms if "rename" in (form.action or "")]
+
+
+@pytest.fixture(scope="module")
+def harvest(site):
+    """A table, a spreadsheet and a text; returns their ids."""
+    contents = {"oats.csv": b"crop,harvest\noats,4\n", "rye.ods": spreadsheet(RYE), "barn.txt": b"The harvest is in."}
+    return {name: send(site, f"harvest/{name}", content) for name, content in contents.items()}
+
+
+def test_the_list_can_be_narrowed_to_all_spreadsheets_whatever_program_made_them(browser, site, harvest):
+    browser.get(f"{site.url}/documents?path=harvest/")
+    find(browser, ".filter summary")[0].click()
+    find(browser, ".filter option[value=spreadsheets]")[0].click()
+    find(browser, ".filter .primary")[0].click()
+    find(browser, ".chip.set", "Spreadsheets")
+    ids = {each.get_attribute("value") for each in find(browser, ".pick")}
+    assert ids == {str(harvest["oats.csv"]), str(harvest["rye.ods"])}
+    [icon] = {each.get_attribute("href") for each in browser.find_elements("css selector", ".compact use")}
+    assert icon == "#of-spreadsheets"
+
+
+def test_a_search_offers_a_kind_of_which_several_types_were_found(read, site, harvest):
+    reader = read(f"{site.url}/?q=path:harvest/")
+    reader.click("Spreadsheets")
+    assert {int(each) for each in reader.page.xpath("//input[@class='pick']/@value")} == {
+        harvest["oats.csv"],
+        harvest["rye.ods"],
+    }
+    typed = read(f"{site.url}/?q=path:harvest/+type:spreadsheets").page
+    chips = [" ".join(each.text_content().split()) for each in typed.xpath("//a[@class='chip set']")]
+    assert chips == ["in harvest/ ×", "Spreadsheets ×"]
