@@ -21,7 +21,7 @@ from starlette.responses import Response
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.api.file_types import KINDS
 from kb.api.tag_tree import tags_above
-from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
+from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS, PDF_HEADERS
 from kb.markdown.signs import MARKDOWN
 from kb_web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
 from kb_web.folder_tree import folder_tree
@@ -72,6 +72,11 @@ MEDIA_TYPES: Final = {
     ".svg": "image/svg+xml",
 }
 """Media types of pictures by the suffix of their names."""
+
+PDF: Final = "application/pdf"
+PLAIN: Final = "text/plain; charset=utf-8"
+PLAIN_TYPES: Final = ("code", "csv", "json", "markdown", "text", "xml")
+"""Types of files that browsers show as plain text, whatever is in them."""
 
 
 async def browse(request: Request, visit: Visit) -> Response:
@@ -206,6 +211,7 @@ async def document(request: Request, visit: Visit) -> Response:
         is_about=request.query_params.get("about", ""),
         is_note=shown["doc_type"] == "note",
         is_picture=media_type_of(shown) is not None,
+        opens=opened_as(shown),
         file_path=file,
         vault_link=vault_link,
         file_name=await renamable(visit, shown),
@@ -376,13 +382,33 @@ async def show_picture(request: Request, visit: Visit) -> Response:
     Raises:
         NotFound: the document is not a picture.
     """
-    document_id = request.path_params["id"]
-    shown = await visit.engine.document(document_id, chunks=1)
-    media_type = media_type_of(shown)
+    shown = await visit.engine.document(request.path_params["id"], chunks=1)
+    return shown_as(visit, shown, media_type_of(shown))
+
+
+async def open_file(request: Request, visit: Visit) -> Response:
+    """Return the original file, to be shown by the browser: a picture, a PDF or a plain text.
+
+    Raises:
+        NotFound: browsers would not show the file, or it could run scripts.
+    """
+    shown = await visit.engine.document(request.path_params["id"], chunks=1)
+    return shown_as(visit, shown, opened_as(shown))
+
+
+def shown_as(visit: Visit, shown: Row, media_type: str | None) -> Response:
     if not media_type:
         raise NotFound
-    headers = {**PAGE_HEADERS, **FOREIGN_HEADERS, "Content-Type": media_type, "Content-Disposition": "inline"}
-    return visit.stream(f"documents/{document_id}/file", headers)
+    name = (shown["source_path"] or shown["title"]).rpartition("/")[2]
+    foreign = PDF_HEADERS if media_type == PDF else FOREIGN_HEADERS
+    headers = {"Content-Type": media_type, "Content-Disposition": f"inline; filename*=utf-8''{quote(name, safe='')}"}
+    return visit.stream(f"documents/{shown['id']}/file", {**PAGE_HEADERS, **foreign, **headers})
+
+
+def opened_as(shown: Row) -> str | None:
+    """Return the media type under which a browser shows a file; None if it should not."""
+    by_type = {"pdf": PDF, **dict.fromkeys(PLAIN_TYPES, PLAIN)}
+    return media_type_of(shown) or by_type.get(shown["doc_type"])
 
 
 async def local_file(visit: Visit, shown: Row) -> tuple[str | None, str | None]:

@@ -110,6 +110,7 @@ ROUTES: Final[list[BaseRoute]] = [
     at("/documents", documents.browse),
     at("/d/{id:id}", documents.document),
     at("/d/{id:id}/file", documents.download),
+    at("/d/{id:id}/open", documents.open_file),
     at("/d/{id:id}/picture", documents.show_picture),
     at("/d/{id:id}/pages/{number:id}.png", documents.page_picture),
     at("/d/{id:id}/thumbnail", documents.thumbnail),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import httpx2
 import pytest
 
 from tests.formats.test_sheets import spreadsheet
-from tests.web.conftest import find
+from tests.support.eventually import eventually
+from tests.web.conftest import MAIL, find
 
 pytestmark = pytest.mark.web
 RYE = "<table:table-row><table:table-cell office:value-type='string'><text:p>rye harvest</text:p></table:table-cell></table:table-row>"
@@ -83,3 +85,44 @@ def test_a_search_offers_a_kind_of_which_several_types_were_found(read, site, ha
     typed = read(f"{site.url}/?q=path:harvest/+type:spreadsheets").page
     chips = [" ".join(each.text_content().split()) for each in typed.xpath("//a[@class='chip set']")]
     assert chips == ["in harvest/ ×", "Spreadsheets ×"]
+
+
+def test_a_pdf_opens_in_the_browser_at_the_page_that_was_shown(browser, site):
+    browser.get(f"{site.url}/d/{site.ids['boat/lease.pdf']}?page=2")
+    [link] = find(browser, ".place .button", "Open")
+    assert link.get_attribute("href").endswith("/open#page=2")
+    browser.expected = ("favicon",)
+    link.click()
+    shown = "return location.href.endsWith('/open#page=2') && document.contentType"
+    eventually("the viewer has the PDF", lambda: browser.execute_script(shown) == "application/pdf")
+
+
+def test_a_text_opens_as_plain_text_in_a_sandbox_with_its_own_name(browser, site):
+    document = send(site, "opened/Käse <b>.md", "# Käse\n\n<script>document.title = 'hurt'</script>".encode())
+    browser.get(f"{site.url}/d/{document}/open")
+    assert "<script>document.title = 'hurt'</script>" in find(browser, "pre", "Käse")[0].text
+    assert browser.title != "hurt"
+    answer = httpx2.get(f"{site.url}/d/{document}/open")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["content-disposition"] == "inline; filename*=utf-8''K%C3%A4se%20%3Cb%3E.md"
+    assert answer.headers["content-security-policy"].startswith("sandbox")
+
+
+@pytest.mark.parametrize(("name", "content"), [
+    ("page.html", b"<h1>Oars</h1><script>1</script><p>Oars are of ash.</p>"),
+    ("mail.eml", MAIL),
+])  # fmt: skip
+def test_a_page_or_mail_is_never_opened_in_the_browser(read, site, name, content):
+    document = send(site, f"opened/{name}", content)
+    assert httpx2.get(f"{site.url}/d/{document}/open", headers={"Accept": "*/*"}).status_code == 404
+    assert "Open" not in read(f"{site.url}/d/{document}").page.xpath("//*[@class='place']//a/text()")
+
+
+def test_a_pdf_has_this_type_and_no_other_and_the_attachment_of_a_mail_opens_too(site):
+    document = site.ids["boat/lease.pdf"]
+    answer = httpx2.get(f"{site.url}/d/{document}/open")
+    assert answer.headers.get_list("content-type") == ["application/pdf"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    [part] = site.engine.get("documents", params={"part_of": site.ids["boat/moorings.eml"]}).json()["documents"]
+    assert "14,Anna" in httpx2.get(f"{site.url}/d/{part['id']}/open").text

@@ -150,9 +150,9 @@ def test_the_bar_for_selected_rows_covers_nothing_that_has_the_focus_and_nothing
     for key in (Keys.TAB, Keys.ARROW_DOWN):
         for _ in range(15):
             ActionChains(browser).send_keys(key).perform()
-            assert browser.execute_script(UNDER_THE_BAR, True) == 0
+            assert browser.execute_script(UNDER_THE_BAR, "focus") == 0
     browser.execute_script("scrollTo(0, document.documentElement.scrollHeight)")
-    assert browser.execute_script(UNDER_THE_BAR, False) == 0
+    assert browser.execute_script(UNDER_THE_BAR, "") == 0
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
