@@ -39,7 +39,7 @@ WINDOW: Final = 60
 MOST_OUTLINED: Final = 600
 """If a document has more chunks, the outline only covers the visible ones."""
 
-PAGE: Final = 34
+PAGE: Final = 40
 MOST_MARKED, LONGEST_MARKED = 32, 100
 """Words to mark in a picture, and their length."""
 
