@@ -63,8 +63,8 @@ logger = logging.getLogger(__name__)
 MAX_SEARCHES = 6
 """The maximum number of searches at once, on any number of cores. The store has more connections for readers."""
 
-MAX_WAIT = 1.5
-"""The longest expected wait of a search in seconds, so that with its own time it takes about two at most."""
+MAX_WAIT = 1.2
+"""The longest expected wait of a search in seconds, so that with its own time it takes two at most."""
 
 MAX_PICTURES = 8
 """The maximum number of page pictures in progress or waiting. kb draws one after another."""

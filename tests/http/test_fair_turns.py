@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import selectors
 
@@ -31,27 +32,38 @@ class VirtualSelector(selectors.SelectSelector):
         return super().select(0)
 
 
-def waits_of_ten(costly, seconds=15):
-    """How long ten clients with cheap requests wait beside a client with so many expensive ones, in virtual time."""
-    selector, chance, waits = VirtualSelector(), random.Random(1), []
+def run(clients, seconds, patience=math.inf):
+    """Run clients against one queue in virtual time, so many seconds.
+
+    Each client has a name, the time that its turns take, its pause between two requests, and a list for its waits.
+    """
+    selector, chance = VirtualSelector(), random.Random(1)
     loop = asyncio.SelectorEventLoop(selector)
     loop.time = lambda: selector.now
+    queue = Admission(1000, 2, clock=loop.time, patience=patience)
 
-    async def client(queue, name, work, pause, waited):
+    async def client(name, work, pause, waits):
         while loop.time() < seconds:
             await asyncio.sleep(pause * chance.uniform(0.7, 1.3))
             begun = loop.time()
-            async with queue.turn({}, name):
-                await asyncio.sleep(work * chance.uniform(0.5, 1.5))
-            waited.append(loop.time() - begun)
+            try:
+                async with queue.turn({}, name):
+                    await asyncio.sleep(work * chance.uniform(0.5, 1.5))
+                waits.append(loop.time() - begun)
+            except Busy as refusal:
+                await asyncio.sleep(refusal.retry_after)
 
     async def together():
-        queue = Admission(1000, 2, clock=loop.time)
-        cheap = (client(queue, f"cheap {number}", 0.015, 0.3, waits) for number in range(10))
-        await asyncio.gather(*cheap, *(client(queue, "costly", 0.2, 0, []) for _ in range(costly)))
+        await asyncio.gather(*(client(*each) for each in clients))
 
     loop.run_until_complete(together())
     loop.close()
+
+
+def waits_of_ten(costly):
+    """How long ten clients with cheap requests wait beside a client with so many expensive ones."""
+    waits = []
+    run([*((f"cheap {number}", 0.015, 0.3, waits) for number in range(10)), *[("costly", 0.2, 0, [])] * costly], 15)
     return sorted(waits)
 
 
@@ -100,6 +112,19 @@ async def test_a_client_alone_is_served_in_order_and_later_ones_are_not_punished
 def test_ten_clients_beside_one_with_expensive_requests_wait_at_most_twice_as_long():
     alone, beside = (waits[int(len(waits) * 0.95)] for waits in (waits_of_ten(0), waits_of_ten(4)))
     assert beside <= 2 * alone
+
+
+def test_no_accepted_request_waits_much_longer_than_the_bound_although_other_clients_used_less():
+    waits = []
+    run([(str(number), 0.03, 0, waits) for number in range(200)], 30, patience=1.0)
+    assert len(waits) > 1000
+    assert max(waits) <= 1.5
+
+
+def test_a_client_with_expensive_requests_gets_no_turn_for_waiting_long():
+    costly, cheap = [], []
+    run([("costly", 0.5, 0, costly)] * 4 + [(str(number), 0.03, 0, cheap) for number in range(100)], 30, patience=1.0)
+    assert len(costly) * 0.5 <= 0.1 * 2 * 30
 
 
 async def test_a_client_has_all_turns_only_while_it_is_alone():

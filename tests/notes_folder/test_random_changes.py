@@ -100,6 +100,11 @@ class World:
         folder = self.random.choice(["", "a/", "a/b/", "Ä/", "c d/"])
         return f"{folder}{self.random.choice(['x', 'y', 'Z', 'é', 'long name', 'q.r'])}{self.random.randrange(9)}.md"
 
+    def is_free(self, path):
+        """Whether no file has this name, also in another Unicode form: kb takes one of two such files."""
+        names = {normalize("NFC", other) for other in self.kept.files()}
+        return normalize("NFC", path) not in names and not (self.kept.root / path).exists()
+
     def lines(self, text):
         """Return a text with a new line, or with a changed one; the words of a changed line are in the history."""
         lines = text.split("\n")
@@ -191,7 +196,7 @@ class World:
 
     def rename_file(self):
         path, to = self.some_file(), self.path()
-        if path and not (self.kept.root / to).exists():
+        if path and self.is_free(to):
             self.settle_new(path)
             (self.kept.root / to).parent.mkdir(parents=True, exist_ok=True)
             (self.kept.root / path).rename(self.kept.root / to)
@@ -228,7 +233,7 @@ class World:
 
     def copy_file(self):
         path, to = self.some_file(), self.path()
-        if path and not (self.kept.root / to).exists():
+        if path and self.is_free(to):
             content = self.kept.files()[path]
             self.copied |= set(WORD.findall(content.decode()))
             self.kept.write(to, content)
@@ -306,7 +311,7 @@ class World:
 
     def new_file(self):
         path = self.path()
-        if not (self.kept.root / path).exists():
+        if self.is_free(path):
             self.kept.write(path, "\n".join(self.word() for _ in range(3)))
 
     def edit_both(self):
@@ -511,6 +516,12 @@ def edited_on_both_sides(kept, note):
     edited(kept, note)
 
 
+def named_on_both_sides(kept, note):
+    kept.edit(note, title="Named in kb")
+    kept.edit(note, TEXT.replace("one", "changed one"))
+    edited(kept, note)
+
+
 def in_conflict(kept, note):
     written(kept, note)
     file = kept.file(note)
@@ -534,7 +545,13 @@ MORE = [moved, deleted, added, edited_on_both_sides, renamed, new_file, removed]
 
 @pytest.mark.parametrize(
     "change",
-    [written, edited, in_conflict, *(pytest.param(change, marks=pytest.mark.slow) for change in MORE)],
+    [
+        written,
+        edited,
+        in_conflict,
+        named_on_both_sides,
+        *(pytest.param(change, marks=pytest.mark.slow) for change in MORE),
+    ],
     ids=lambda change: change.__name__,
 )
 @pytest.mark.parametrize("kind", [KeptFolder, pytest.param(KeptVault, marks=pytest.mark.slow)])

@@ -386,7 +386,10 @@ class Incoming:
             note, base = self.parts.document(tx, document_id), self.parts.base(tx, row)
             if note is None:
                 raise NotFound(f"Note {document_id} does not exist.")
-            present = text_of(tx, document_id)
+            present, version = text_of(tx, document_id), version_of(tx, document_id)
+        if row and row.version != version and (ours := self._as_written(sighting, note, present)):
+            self._record(sighting, document_id, ours)
+            return
         if row and row.version == UNWRITTEN and base and likeness(base.text, sighting.text) <= LIKE:
             base = None  # somebody else's file has the path at which kb wanted to create one
         file = parsed(sighting.text, base.own if base else fields_beside(present))
@@ -414,6 +417,13 @@ class Incoming:
                 author=self._author,
             )
         self._record(sighting, document_id, file)
+
+    def _as_written(self, sighting: Sighting, note: Document, text: str) -> FileContent | None:
+        """Return the content of a file that kb would leave as it is: kb wrote it, and was killed before it said so."""
+        ours = parsed(sighting.text, fields_beside(text))
+        name = self.parts.title(sighting.path)
+        written, _ = rendered(note, text, name, file=ours, written=sighting.text, with_id=self.parts.with_ids)
+        return ours if ours.text == text and written == sighting.text else None
 
     def _place_note(self, document_id: int, path: str) -> None:
         """Give a note whose file was unknown the path of its file, unless that is the file's name anyway."""

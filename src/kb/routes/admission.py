@@ -31,8 +31,19 @@ LEAST_SECONDS: Final = 0.005
 RECENT_SECONDS: Final = 1.0
 """How long a client counts as one of several after its last request."""
 
+DEAR: Final = 2.0
+"""A client whose turns take longer than this multiple of the mean has no claim to a turn after a long wait."""
+
 MOST_CLIENTS: Final = 1000
 """The number of clients beyond which those without requests are forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A request that waits since a moment for its turn."""
+
+    turn: asyncio.Future[None]
+    since: float
 
 
 @dataclass(slots=True)
@@ -49,7 +60,7 @@ class Client:
 
     seconds: float
     used: float
-    waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
+    waiting: deque[Waiting] = field(default_factory=deque)
     running: int = 0
     seen: float = 0.0
 
@@ -76,7 +87,8 @@ class Admission:
         requested: what there is too much of beyond the limit, for the message; None for searches.
         gives_way: returns whether other work waits, which a queue that is never empty would starve.
         clock: returns monotonic seconds, to time turns.
-        patience: the longest expected wait in seconds; a request that would wait longer is refused at once.
+        patience: the longest expected wait in seconds; a request that would wait longer is refused at once, and one
+            that has waited so long is next.
     """
 
     def __init__(
@@ -148,8 +160,9 @@ class Admission:
             self.refused += 1
             raise Busy.after(wait, self._refusal)
         self._count += 1
-        turn = asyncio.get_running_loop().create_future()
-        client.waiting.append(turn)
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting = Waiting(turn, self._clock())
+        client.waiting.append(waiting)
         self._hand_out()
         try:
             await turn
@@ -158,8 +171,8 @@ class Admission:
             if turn.done() and not turn.cancelled():
                 client.running -= 1
                 self._release()
-            elif turn in client.waiting:
-                client.waiting.remove(turn)
+            elif waiting in client.waiting:
+                client.waiting.remove(waiting)
             raise
         return client
 
@@ -186,18 +199,28 @@ class Admission:
             self._now = max(self._now, client.used)
             self._free -= 1
             client.running += 1
-            client.waiting.popleft().set_result(None)
+            client.waiting.popleft().turn.set_result(None)
 
     def _next(self) -> Client | None:
-        """Return the waiting client with the least use; requests that were given up do not count."""
-        waiting = []
+        """Return the waiting client with the least use, or one that has waited as long as a request should.
+
+        Without the second rule, clients that come all the time would overtake one that was just served.
+        """
         for client in self._clients.values():
-            while client.waiting and client.waiting[0].done():
+            while client.waiting and client.waiting[0].turn.done():  # was given up
                 client.waiting.popleft()
-            if client.waiting:
-                waiting.append(client)
-        waiting.sort(key=lambda client: client.used)
-        return next((client for client in waiting if not client.running or client.running < self._share(client)), None)
+        ready = [
+            client
+            for client in self._clients.values()
+            if client.waiting and (not client.running or client.running < self._share(client))
+        ]
+        since = self._clock() - self._patience
+        late = [
+            client for client in ready if client.waiting[0].since < since and client.seconds <= DEAR * self._seconds
+        ]
+        if late:
+            return min(late, key=lambda client: client.waiting[0].since)
+        return min(ready, key=lambda client: client.used, default=None)
 
     def _client(self, name: str) -> Client:
         """Return a client; one without requests in the meantime gets no credit for that time."""

@@ -107,10 +107,15 @@ def duration(seconds: float) -> str:
     return f"in about {seconds / HOUR:.1f} h"
 
 
+def with_whole_path(name: str) -> str:
+    """Return the whole path of a model's file or folder, since the engine has another one; other names stay."""
+    path = Path(name).expanduser()
+    return str(path.absolute()) if path.exists() else name
+
+
 def use(name: str, *, yes: bool, wait: bool, json: bool) -> int:
     """Use another model, after showing what that takes."""
-    path = Path(name).expanduser()
-    wanted = str(path.absolute()) if path.exists() else name
+    wanted = with_whole_path(name)
     if not yes:
         confirm(name)
     try:
@@ -147,9 +152,7 @@ LOST = 0.005
 def measure(name: str, folder: Path) -> int:
     """Measure a model in fp32 and in int8; keep with it what follows."""
     questions, documents = read_questions(folder), read_documents(folder)
-    path = Path(name).expanduser()
-    wanted = str(path.absolute()) if path.exists() else name
-    model = require("kb.repair.measure_model").MeasuredModel(wanted, data_settings(), documents)
+    model = require("kb.repair.measure_model").MeasuredModel(with_whole_path(name), data_settings(), documents)
     ndcg: dict[str, float] = {}
     for precision in ("fp32", "int8"):
         try:
@@ -177,8 +180,7 @@ def ndcg_of(question: Question, keys: Sequence[str]) -> float:
 
 def pack(name: str, target: Path | None) -> int:
     installer, settings = require("kb.embed.models.install"), data_settings()
-    path = Path(name).expanduser()
-    files = installer.install(str(path.absolute()) if path.exists() else name, settings.data_dir)
+    files = installer.install(with_whole_path(name), settings.data_dir)
     file = target or Path(f"{files.manifest.model}.kbmodel")
     installer.pack(files, file)
     output.print_line(f"{file}: on the other machine, run 'kb model use {file.name}'")
