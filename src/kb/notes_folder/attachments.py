@@ -40,7 +40,7 @@ AGAIN_SECONDS: Final = 60.0
 
 DELETE_SECONDS: Final = 2.0
 QUIET_SECONDS: Final = 2.0
-OTHER_FILE: Final = "Another file has its place in the folder. Rename or remove it."
+OTHER_FILE: Final = "Another file is in its place in the folder. Rename or remove it."
 
 
 @dataclass

@@ -88,7 +88,7 @@ class ChunksQuery(QueryModel):
         int | None, Field(ge=1, le=MAX_ID, description="The version to read; by default the newest.")
     ] = None
     chunk_id: Annotated[int | None, Field(ge=1, le=MAX_ID, description="Only the chunk with this id.")] = None
-    page: Annotated[int | None, Field(ge=1, le=MAX_ID, description="Only the chunks of this page.")] = None
+    page: Annotated[int | None, Field(ge=1, le=MAX_ID, description="Only the chunks on this page.")] = None
     heading: Annotated[
         str | None,
         Field(
