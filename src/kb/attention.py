@@ -105,7 +105,7 @@ def _backups(facts: BackupFacts | None) -> Iterator[Attention]:
         yield Attention(
             name="newest backup",
             says="no backup is configured",
-            remedy="set KB_BACKUP_DIR to a folder on another disk, or enter it on the web page Settings",
+            remedy="set KB_BACKUP_DIR to a folder on another disk, or enter it on the Settings page",
             is_urgent=False,
         )
     elif facts.failure:

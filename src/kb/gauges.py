@@ -100,17 +100,17 @@ def _of_signals(signals: Signals) -> Iterable[Metric]:
     """Yield the metrics of the signals; without a value, only the names."""
     facts = signals.facts
     yield from _of_backups(facts.backups)
-    free = GaugeMetricFamily("kb_disk_free_bytes", "Free disk space for a folder of kb.", labels=["folder"])
+    free = GaugeMetricFamily("kb_disk_free_bytes", "Free disk space for one of kb's folders.", labels=["folder"])
     for folder, size in facts.free.items():
         free.add_metric([folder], size)
     yield free
     for name, known in signals.sizes.items():
         yield _known(f"kb_{name}_bytes", SIZES[name], known)
-    refused = CounterMetricFamily("kb_refused_requests", "Requests refused because others wait.", labels=["queue"])
+    refused = CounterMetricFamily("kb_refused_requests", "Requests refused while others waited.", labels=["queue"])
     for queue, number in signals.refused.items():
         refused.add_metric([queue], number)
     yield refused
-    yield GaugeMetricFamily("kb_folders_in_trouble", "Folders that kb does not keep in step.", len(facts.folders))
+    yield GaugeMetricFamily("kb_folders_in_trouble", "Folders that kb does not keep in sync.", len(facts.folders))
     urgent = Counter(item.is_urgent for item in attention(facts))
     needs = {"yes": urgent[True], "no": urgent[False]}
     yield _by("kb_attention", "Number of faults and risks under Attention in `kb status`, by urgency.", "urgent", needs)

@@ -136,7 +136,7 @@ class LiveSettings:
             if value and not value.isprintable():
                 raise Invalid(f"{variable(name)}: it may contain only printable characters.")
             if value and name.endswith("_dir") and not (value.startswith("~/") or Path(value).is_absolute()):
-                raise Invalid(f"{variable(name)}: name the full path of the folder, such as /home/ada/kb.")
+                raise Invalid(f"{variable(name)}: enter the full path of the folder, such as /home/ada/kb.")
         try:
             settings = Settings.read_with(saved, self._environment)
             for part in parts:
@@ -244,12 +244,12 @@ def check_inbox_folder(settings: Settings) -> None:
     if settings.inbox_dir:
         folder = settings.inbox_dir
         if not folder.is_dir():
-            raise SettingError(f"KB_INBOX_DIR: the folder {folder} does not exist. Create it, or name another folder.")
+            raise SettingError(f"KB_INBOX_DIR: the folder {folder} does not exist. Create it, or choose another.")
         if is_within(settings.data_dir, folder):  # each queued file would create another one
-            raise SettingError(f"KB_INBOX_DIR: kb keeps its own files in {folder}. Name another folder.")
+            raise SettingError(f"KB_INBOX_DIR: kb keeps its own files in {folder}. Choose another folder.")
         refuse_own_folders("KB_INBOX_DIR", settings.inbox_dir, settings)
         if settings.backup_dir and is_within(settings.backup_dir, settings.inbox_dir):
-            raise SettingError(f"KB_INBOX_DIR: {settings.inbox_dir} contains the backups of kb. Name another folder.")
+            raise SettingError(f"KB_INBOX_DIR: {settings.inbox_dir} contains kb's backups. Choose another folder.")
 
 
 def is_within(data_dir: Path, folder: Path) -> bool:

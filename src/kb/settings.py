@@ -84,7 +84,7 @@ def _is_quoted(text: str) -> bool:
 @cache
 def warn_of_quotes(place: object) -> None:
     """Log once that quotes are a part of a key."""
-    logger.warning("%s: a key is in quotes, and they are a part of it. Remove them if you did not mean that", place)
+    logger.warning("%s: a key is in quotes, and they are part of it. Remove them if you did not mean that", place)
 
 
 def variable(name: str) -> str:
@@ -184,7 +184,7 @@ class EngineAccess(EngineKey):
 
     Args:
         allowed_hosts: comma-separated host names, in addition to localhost, that clients without a key may use, and
-            whose web pages may call the API. Add the port if pages use another than 80 or 443, as in `localhost:5173`.
+            whose web pages may call the API. Add the port if it is not 80 or 443, as in `localhost:5173`.
     """
 
     allowed_hosts: str = ""
@@ -196,7 +196,7 @@ class Settings(EngineAccess):
     Args:
         data_dir: the data folder, with the database, the model and files in progress.
         database_url: the database, if it is not `sqlite:///<data_dir>/kb.db`.
-        database_read_url: PostgreSQL replicas, from which kb reads searches, lists and documents.
+        database_read_url: PostgreSQL replicas, which kb uses for searches, lists and documents.
         blob_url: the storage of uploaded files, if it is not PostgreSQL itself: `s3://bucket/prefix`, or a folder that
             all engines share, as in `file:///srv/kb`. For S3, also set `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
             `AWS_REGION` and `AWS_ENDPOINT_URL`.
@@ -206,10 +206,11 @@ class Settings(EngineAccess):
             database uses int8 if the CPU has instructions for it, otherwise fp32. Vectors of all precisions are
             comparable.
         keep_files: keep uploaded files, so that you can download them again.
-        keep_jobs_days: the number of days that kb lists done jobs and knows their idempotency keys; 0 means forever.
+        keep_jobs_days: the number of days for which kb lists done jobs and knows their idempotency keys; 0 means
+            forever.
             Their documents stay, and so do failed jobs.
-        bin_days: the number of days that you can restore deleted documents; 0 purges them at once.
-        history_days: the number of days that kb keeps earlier versions of documents; 0 keeps none.
+        bin_days: the number of days for which you can restore deleted documents; 0 purges them at once.
+        history_days: the number of days for which kb keeps earlier versions of documents; 0 keeps none.
         history_mb: the space for earlier versions in the database, in MiB. kb deletes the oldest versions first.
         max_upload_mb: the largest request body, in MiB.
         parse_seconds: the time limit for reading one file, in seconds.
@@ -217,23 +218,23 @@ class Settings(EngineAccess):
         extractors: programs for files that kb cannot read itself, such as pictures: `TYPE=COMMAND` or `TYPE=ADDRESS`,
             separated by semicolons.
         extractors_unconfined: run extractors even if this system, unlike Linux, cannot keep them from your files.
-        extract_seconds: the time limit of extractors for one file, in seconds.
+        extract_seconds: the time limit for running extractors on one file, in seconds.
         ocr: read pictures and scans with Tesseract: `1`, or its languages, such as `eng+deu`.
         inbox_dir: a folder from which the engine adds files automatically.
-        notes_dir: a folder with a Markdown file of each note. kb writes changed notes there, and takes changed, new and
-            deleted files into the notes.
+        notes_dir: a folder with a Markdown file of each note. kb writes changed notes there, and applies changed, new
+            and deleted files to the notes.
         notes_id: write the id of each note to its file in the notes folder, as a field `kb`, so that another machine
-            with a copy of the database knows the files again even if they were renamed and changed.
+            with a copy of the database recognises the files even if they were renamed and changed.
         index_ratio: the maximum size of one file in the database, as a multiple of its own size, in addition to 400 kB.
         own_tags: give documents the tags that their files contain.
         max_note_chars: the maximum length of a note, in characters.
-        max_top: the maximum number of results of a search.
+        max_top: the maximum number of results for a search.
         max_searches: the number of searches that may run or wait. kb refuses further searches (503).
         max_wait_seconds: the longest time that a request may wait for a job, in seconds.
         workers: 1 if this engine processes jobs; 0 if, with PostgreSQL, only other engines or `kb worker` do.
-        words_memory_mb: the memory for the words of the full text, in MiB. kb first drops the words that were not
-            searched for longest.
-        audit_days: the number of days that the audit log keeps its records of changes.
+        words_memory_mb: the memory for the words of the full text, in MiB. kb first drops the words that have
+            not been searched for the longest time.
+        audit_days: the number of days for which the audit log keeps its records of changes.
         trusted_header: the header in which your proxy names the key of the person whom it has signed in, such as
             Remote-User. The web interface then asks for no key. `FORWARDED_ALLOW_IPS` must name the proxy, and
             `KB_ALLOWED_HOSTS` the host names.
@@ -241,7 +242,7 @@ class Settings(EngineAccess):
         backup_hours: the number of hours between two backups.
         backup_keep: the number of backups that kb keeps.
         backup_key: a secret that seals backups. `kb backup restore` then refuses a backup that somebody changed. Keep
-            this key in another place than the backups.
+            this key somewhere other than the backups.
     """
 
     data_dir: UserPath = Field(default_factory=data_folder)

@@ -62,7 +62,7 @@ class Situation:
             backups, free = self._places.of(lambda: (self._record.facts(settings), free_space(settings)))
         except OSError as error:
             backups, free = None, {}
-            folders["a folder of kb (KB_DATA_DIR, KB_BACKUP_DIR or KB_NOTES_DIR)"] = str(error.strerror)
+            folders["one of kb's folders (KB_DATA_DIR, KB_BACKUP_DIR or KB_NOTES_DIR)"] = str(error.strerror)
         return Facts(
             backups=backups,
             free=free,
@@ -88,4 +88,4 @@ def folders_in_trouble(tx: Transaction) -> Iterator[tuple[str, str]]:
             yield folder.prefix, str(record.error)
         elif state == "stopped":
             last = (record.seen_at or "")[:16].replace("T", " ")
-            yield folder.prefix, f"the program on {folder.host} that watches it was not seen since {last} UTC"
+            yield folder.prefix, f"the program on {folder.host} that watches it has not been seen since {last} UTC"

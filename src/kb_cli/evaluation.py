@@ -43,7 +43,7 @@ def read_questions(path: Path) -> list[Question]:
     except (OSError, UnicodeDecodeError, LookupError, TypeError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
     if not questions:
-        raise UsageError(f"{path} has no question with a document.")
+        raise UsageError(f"{path} contains no question with a document.")
     return questions
 
 
@@ -55,7 +55,7 @@ def read_documents(folder: Path) -> dict[str, tuple[str, str]]:
     except (OSError, UnicodeDecodeError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{folder}/corpus.jsonl cannot be read: {error}") from error
     if not texts:
-        raise UsageError(f"{folder}/corpus.jsonl has no document.")
+        raise UsageError(f"{folder}/corpus.jsonl contains no documents.")
     return texts
 
 

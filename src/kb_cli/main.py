@@ -143,7 +143,7 @@ class TextCommand(TyperCommand):
         for word in () if ctx.resilient_parsing else takewhile(lambda word: word != "--", args):
             if LONG_OPTION.fullmatch(word) and word.partition("=")[0] not in options:
                 raise exit_codes.UsageError(
-                    f"No such option: {word}{nearest(word, sorted(options))}. If it belongs to the text, put -- before"
+                    f"No such option: {word}{nearest(word, sorted(options))}. If it is part of the text, put -- before"
                     f" the text; see 'kb {self.name} --help'"
                 )
         return super().parse_args(ctx, args)

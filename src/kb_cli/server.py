@@ -263,7 +263,7 @@ def listen(settings: ServeSettings, folder: Path | None = None) -> socket.socket
     except (OSError, UnicodeError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).partition(" (while")[0]
         running = find_running(folder) if folder else None
-        remedy = f"kb already runs at {running}" if running else "choose another port with --port"
+        remedy = f"kb is already running at {running}" if running else "choose another port with --port"
         raise SettingError(
             f"KB_HOST, KB_PORT: cannot listen on {settings.host}:{settings.port}: {reason}; {remedy}."
         ) from None
@@ -308,7 +308,7 @@ def most_connections() -> int:
     files = raise_file_limit()
     most = min(MAX_CONNECTIONS, files - min(RESERVED_FILES, files // 2))
     if most < MAX_CONNECTIONS:
-        logger.warning("kb takes at most %s connections, because the process may open only %s files", most, files)
+        logger.warning("kb accepts at most %s connections, because the process can open only %s files", most, files)
     return most
 
 

@@ -134,7 +134,7 @@ class Endpoint:
             while not self._is_ready():
                 has_ended = process is not None and process.poll() is not None
                 if time.monotonic() > deadline or (has_ended and self._answer("/healthz") is None):
-                    raise OSError(f"'kb serve' does not start; see the log {self._log}")
+                    raise OSError(f"'kb serve' did not start; see its log {self._log}")
                 time.sleep(PAUSE)
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -214,7 +214,7 @@ class Bridge:
             message = None
         if isinstance(message, dict) and isinstance(message.get("id", ""), str | int):
             return message
-        why = "Its id is neither a text nor a number." if isinstance(message, dict) else "It is not a JSON object."
+        why = "Its id is neither a string nor a number." if isinstance(message, dict) else "It is not a JSON object."
         self._write(error_answer({"id": None}, f"kb cannot read the message. {why}", PARSE_ERROR))
         return None
 

@@ -46,7 +46,7 @@ class LocalFiles:
     def _send(self, message: Message, params: Message, arguments: Message) -> Iterator[Message]:
         try:
             if both := [name for name in ("text", "url") if arguments.get(name)]:
-                raise ValueError(f"give it without {both[0]}.")
+                raise ValueError(f"cannot be combined with {both[0]}.")
             path = self._allowed(str(arguments["path"]))
             file = _opened(path)
         except (OSError, ValueError) as error:
@@ -79,12 +79,12 @@ class LocalFiles:
         """
         given = Path(name).expanduser()
         if not given.is_absolute():
-            raise ValueError("give an absolute path: /home/ann/a.pdf.")
+            raise ValueError("must be an absolute path, such as /home/ann/a.pdf.")
         path = given.resolve()
         below = [path.relative_to(root).parts for root in self._roots if path.is_relative_to(root)]
         if not below:
             roots = ", ".join(map(str, self._roots))
-            raise ValueError(f"{name} is outside of the folders that the user allows: {roots}.")
+            raise ValueError(f"{name} is outside the folders that the user has allowed: {roots}.")
         if all(any(part.startswith(".") for part in parts) for parts in below):
             raise ValueError(f"{name} is hidden. kb adds no hidden files, because they may contain passwords or keys.")
         if not path.exists():

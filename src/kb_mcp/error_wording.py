@@ -66,11 +66,11 @@ def error_text(error: KbError, arguments: Mapping[str, object]) -> str:
         arguments: the arguments of the call, to name the wrong one.
     """
     if error.status == Unauthorized.status:
-        return "The engine refuses the gateway's key. Ask the user to give the gateway the engine's KB_API_KEY."
+        return "The engine refuses the gateway's key. Ask the user to set the gateway's KB_API_KEY to the engine's."
     if isinstance(error, NoEngine):
-        return f"{one_line(error.detail)} Ask the user to set KB_ENGINE_URL of the gateway to the engine's URL."
+        return f"{one_line(error.detail)} Ask the user to set the gateway's KB_ENGINE_URL to the engine's URL."
     if type(error) is KbError:
-        return one_line(f"{error.detail} Try once more. If it fails again, ask the user to look into the engine's log.")
+        return one_line(f"{error.detail} Try once more. If it fails again, ask the user to look at the engine's log.")
     if isinstance(error, NotFound):
         if IN_BIN.search(error.detail):
             field = "document_id: " if arguments.get("document_id") else ""

@@ -31,17 +31,17 @@ class GatewaySettings(EngineKey):
         mcp_api_key: the keys that agents can use, separated by commas.
         mcp_api_key_file: a file with such keys, one per line; the gateway reads it again when it changes. Without a
             key, the gateway is open.
-        mcp_allowed_hosts: host names of the gateway besides loopback, separated by commas. Web pages from these hosts
-            can call it; add the port if a page does not use the default port.
-        mcp_calls_per_minute: the calls of tools and reads of documents per key and minute in each process; 0 for no
-            limit.
+        mcp_allowed_hosts: host names of the gateway, in addition to loopback, separated by commas. Web pages from
+            these hosts can call it; add the port if a page does not use the default port.
+        mcp_calls_per_minute: the maximum number of tool calls and document reads per key and minute, in each process;
+            0 means no limit.
         mcp_max_tokens: the maximum length of an answer in estimated tokens.
         mcp_text_clients: the clients that get answers only as text, separated by commas: the beginning of the name that
-            each one reports, or * for all. These give their model the structured form of an answer, which has more
-            tokens.
-        mcp_engine_seconds: the seconds to wait for an answer of the engine.
+            each one reports, or * for all. These give their model the structured form of an answer, which takes
+            more tokens.
+        mcp_engine_seconds: the number of seconds to wait for an answer from the engine.
         mcp_upload_dir: the folder for uploads in progress; processes that serve the same agents must share it. By
-            default, each process has a folder of its own and loses its uploads when it ends.
+            default, each process has its own folder and loses its uploads when it ends.
         mcp_upload_seconds: the maximum duration of an upload in seconds.
         mcp_max_upload_mb: the maximum size of an uploaded file in MiB.
         mcp_fetch_hosts: the hosts from which agents can add files by URL, separated by commas: example.org,

@@ -102,7 +102,7 @@ class Fetcher:
         parsed = httpx2.URL(url)
         host, name = parsed.host.lower().rstrip("."), parsed.raw_host.decode().lower().rstrip(".")
         if parsed.scheme not in ("http", "https") or not HOST.fullmatch(name) or parsed.userinfo:
-            raise Invalid("url: give an http or https address without a user name: https://example.org/report.pdf.")
+            raise Invalid("url: must be an http or https address without a user name: https://example.org/report.pdf.")
         if not any(fnmatchcase(host, pattern) for pattern in self._hosts):
             raise Invalid(f"url: this gateway may not fetch from {name}. Ask the user to add it to KB_MCP_FETCH_HOSTS.")
         port = parsed.port or (443 if parsed.scheme == "https" else 80)
@@ -148,7 +148,7 @@ def public_url(url: str) -> str | None:
 def _reason(error: Exception) -> str:
     """Return the reason of a failure, without words of the server."""
     if isinstance(error, TimeoutError | httpx2.TimeoutException):
-        return f"it takes more than {SECONDS} seconds"
+        return f"it took more than {SECONDS} seconds"
     if isinstance(error, httpx2.InvalidURL | UnicodeError):
         return "it leads to an invalid address"
     if isinstance(error, httpx2.ConnectError | OSError):

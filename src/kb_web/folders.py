@@ -84,7 +84,7 @@ async def watch_folder(request: Request, sent: Mapping[str, str]) -> str:
     """
     watch: WatchFolder | None = request.app.state.watch_folder
     if watch is None:
-        raise Invalid("This kb cannot watch folders. Run 'kb watch add' on the machine of the folder.")
+        raise Invalid("This server cannot watch folders. Run 'kb watch add' on the machine that has the folder.")
     if not sent["path"].startswith(("/", "~")) and not PureWindowsPath(sent["path"]).drive:
         raise Invalid("Enter the whole path of the folder, such as ~/Documents/vault or /home/ada/vault.")
     flags = {name: bool(sent[name]) for name in ("delete", "both")}

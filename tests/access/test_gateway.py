@@ -43,7 +43,7 @@ async def test_what_a_limited_agent_writes_is_within_its_limit_and_bears_its_nam
         [version] = admin.ok("GET", f"documents/{own}/history")["versions"]
         assert version["by"] == "tagged"
         assert re.fullmatch(r"kb/\S+ .+ \(mcp\)", version["client"])
-        with pytest.raises(ToolError, match="This key is limited to documents with a tag of work"):
+        with pytest.raises(ToolError, match="This key is limited to documents tagged work"):
             await answer(agent, "kb_update_note", document_id=own, tags_remove=["work"])
     lines = admin.ok("GET", f"audit?document_id={own}")["lines"]
     assert {line["by"] for line in lines} == {"tagged"}

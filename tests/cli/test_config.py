@@ -84,8 +84,8 @@ def test_a_file_without_a_key_may_be_read_by_anyone(outside, config, server):
         ("engine_url = ", "not valid TOML"),
         ('url = "x"', "'url' is not a setting"),
         ("engine_url = 5", "engine_url must be a string in quotes"),
-        ('engine_url = "localhost:8000"', "engine_url: 'localhost:8000' is not a URL"),
-        ('engine_url = "http://[::1"', "is not a URL"),
+        ('engine_url = "localhost:8000"', "engine_url: 'localhost:8000' is not a valid URL"),
+        ('engine_url = "http://[::1"', "is not a valid URL"),
         ('api_key = "clé"', "printable ASCII"),
     ],
 )
@@ -110,9 +110,9 @@ def test_keys_are_made_listed_rotated_and_revoked(kb):
     made = kb("keys", "make", "from-the-shell", "--right", "write", "--tags", "a,b", "--path", "/notes")
     token = made.stdout.strip()
     assert token.startswith("kb_")
-    assert "write documents with a tag of a, b under /notes/" in made.stderr
+    assert "write documents tagged a or b under /notes/" in made.stderr
     [row] = [line.split("\t") for line in kb("keys").stdout.splitlines() if line.startswith("from-the-shell")]
-    assert row[1] == "write documents with a tag of a, b under /notes/"
+    assert row[1] == "write documents tagged a or b under /notes/"
     assert row[3] == "never"
     assert kb("keys", "make", "from-the-shell").returncode == 6
     rotated = kb.json("keys", "rotate", "from-the-shell")

@@ -198,7 +198,7 @@ def test_versions_are_listed_shown_compared_and_reverted_to(kb, note, tag):
     assert kb("history", note, "--diff").stdout == kb("history", note, 1, "--diff").stdout
     assert kb("get", note, "--text", "--version", 1).stdout == f"The {tag} is lit at six."
     assert kb("get", note, "--version", 3).returncode == 5
-    assert "Leave --version out" in kb("get", note, "--version", 1, "--file", "-").stderr
+    assert "Leave out --version" in kb("get", note, "--version", 1, "--file", "-").stderr
     reverted = kb("revert", note, 1, "--why", "it was six")
     assert reverted.stdout.startswith(f"document {note} has the content of version 1 again")
     assert kb.json("history", note)["versions"][0]["why"] == "it was six"

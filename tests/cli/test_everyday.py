@@ -95,7 +95,7 @@ def test_failed_jobs_can_be_dismissed(kb, folder):
     kb("sync", "papers")
     [job] = failed_jobs(kb, folder / "broken.pdf")
     shown = kb("jobs", "dismiss", job["id"])
-    assert (shown.returncode, shown.stdout) == (0, f"job {job['id']} is dismissed\n")
+    assert (shown.returncode, shown.stdout) == (0, f"job {job['id']} dismissed\n")
     assert failed_jobs(kb, folder / "broken.pdf") == []
     kb("sync", "papers")
     assert len(failed_jobs(kb, folder / "broken.pdf")) == 1
@@ -174,7 +174,7 @@ def test_a_note_comes_through_a_pipe(kb, tag):
     assert kb("get", job["document_id"], "--text").stdout == f"hi {tag}\n"
     refused = kb("updatenote", job["document_id"], text="more\n")
     assert refused.returncode == 2
-    assert "with the piped text, give -" in refused.stderr
+    assert "with the piped text, use -" in refused.stderr
     assert kb("get", job["document_id"], "--text").stdout == f"hi {tag}\n"
 
 

@@ -104,7 +104,7 @@ def test_updatenote_says_when_the_engine_is_too_old_for_it(outside):
     with engine_of("2.4.0") as env:
         ended = outside("updatenote", 1, "text", env=env)
     assert ended.returncode == 6
-    assert ended.stderr == "kb: The engine has version 2.4.0, but this kb needs 3.0.0 or later. Upgrade the engine.\n"
+    assert ended.stderr == "kb: The engine has version 2.4.0, but kb needs 3.0.0 or later. Upgrade the engine.\n"
 
 
 @pytest.mark.requirement("S-9")
@@ -150,7 +150,7 @@ def test_a_failed_job_is_dropped_and_one_that_is_done_is_not(kb, folder, tag):
     [each] = json.loads(kb("add", "papers/noise.bin", "--wait", "--json").stdout)
     failed, done = each["job"]["id"], kb.json("addnote", tag, "--wait")["id"]
     ended = kb("jobs", "drop", failed, done, 10**9)
-    assert ended.stdout == f"job {failed} is dropped; it was failed\n"
+    assert ended.stdout == f"job {failed} dropped (was failed)\n"
     assert f"Job {done} is done, and its document is " in ended.stderr
     assert f"Job {10**9} does not exist." in ended.stderr
     assert ended.returncode in (5, 6)

@@ -128,8 +128,8 @@ async def test_an_import_says_what_became_of_documents_that_were_there(outside, 
     there = here | {"KB_DATA_DIR": str(tmp_path / "other")}
     assert outside("import", str(tmp_path / "export"), env=there).stdout.splitlines() == [
         "0 documents added, 2 existed already",
-        "1 of these have new content now; their history contains the old content",
-        "1 of these have additional tags from the export now",
+        "1 of these now have new content; their history contains the old content",
+        "1 of these now also have the tags from the export",
     ]
     again = outside("import", str(tmp_path / "export"), env=there)
     assert again.stdout == "0 documents added, 2 existed already\n"

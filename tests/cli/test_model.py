@@ -43,7 +43,7 @@ async def test_a_model_of_the_hub_is_used_by_one_command_and_given_back(outside,
             assert (await client.status())["model"]["name"] == "all-MiniLM-L6-v2"
         wrong = outside("model", "use", "no-such-model", "--yes", env=here)
         assert wrong.returncode == 6
-        assert "kb knows no model 'no-such-model'" in wrong.stderr
+        assert "kb does not know 'no-such-model'" in wrong.stderr
 
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ def test_a_model_is_measured_on_the_documents_and_questions_of_a_folder(outside,
     gained = float(int8.split()[2].strip(",")) - float(fp32.split()[2].strip(","))
     assert suits is (gained >= -0.005)
     (folder / "corpus.jsonl").write_text("\n".join(['{"_id": "1", "text": " "}', ""]))
-    assert "corpus.jsonl has no document" in outside("model", "measure", "raw", folder, env=here).stderr
+    assert "corpus.jsonl contains no documents" in outside("model", "measure", "raw", folder, env=here).stderr
     (folder / "corpus.jsonl").write_text("[]\n")
     refused = outside("model", "measure", "raw", folder, env=here)
     assert (refused.returncode, refused.stdout) == (2, "")

@@ -44,7 +44,7 @@ def test_a_note_that_says_nearly_the_same_is_named_and_with_if_new_nothing_is_st
     similar = f"similar: note {first}: {text.format('six')}\n"
     same = text.format("six").upper()
     stored, *notes = kb("addnote", same, "--if-new").stdout.splitlines(keepends=True)
-    assert stored == "nothing stored: kb has a similar note\n"
+    assert stored == "nothing stored: kb already has a similar note\n"
     assert similar in notes
     assert kb.json("addnote", same, "--if-new", "--wait")["stored"] is False
     later = kb("addnote", text.format("seven"), "--wait").stdout.splitlines(keepends=True)
@@ -112,8 +112,8 @@ def test_a_note_that_someone_else_changed_meanwhile_is_not_overwritten_and_no_wo
     ended = kb("updatenote", note, env={"EDITOR": f"{sys.executable} {meanwhile}", "TMPDIR": str(tmp_path)})
     assert ended.returncode == 6
     assert ended.stderr.endswith(
-        f"kb: Note {note} has another version now, not the version that you changed."
-        " kb kept it and did not apply your change.\n"
+        f"kb: Note {note} has been changed since the version that you used."
+        " kb kept the new version and did not apply your change.\n"
     )
     [draft] = tmp_path.glob("kb-note-*.md")
     assert draft.read_text() == "mine"
@@ -127,7 +127,7 @@ def test_an_editor_that_fails_changes_nothing_and_leaves_nothing(kb, tag, tmp_pa
     assert (ended.returncode, ended.stderr) == (8, "kb: The editor false ended with status 1; kb sent nothing.\n")
     missing = kb("updatenote", note, env={"EDITOR": "no-such-editor", "TMPDIR": str(tmp_path)})
     assert missing.returncode == 8
-    assert "does not start" in missing.stderr
+    assert "could not be started" in missing.stderr
     assert list(tmp_path.glob("kb-note-*")) == []
 
 
@@ -249,4 +249,4 @@ def test_updatenote_with_a_hash_changes_that_version_alone_and_says_what_changed
         assert "It is tall" not in refused.stderr
     assert kb.json("get", note)["content_hash"] == now
     assert kb("updatenote", note, "mine", "--if-match", read[:4]).returncode == 6
-    assert "needs a change: give TEXT" in kb("updatenote", note, "--if-match", now).stderr
+    assert "needs a change: add TEXT" in kb("updatenote", note, "--if-match", now).stderr

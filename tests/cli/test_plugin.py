@@ -81,7 +81,7 @@ def test_a_plugin_takes_no_folder_of_others(kb, tmp_path):
     (tmp_path / "mine" / "novel.md").write_text("Chapter one")
     refused = kb("mcp", "claude-code", "--plugin", tmp_path / "mine")
     assert refused.returncode == 2
-    assert "Name another folder" in refused.stderr
+    assert "Choose another folder" in refused.stderr
     assert "claude-code, gemini, codex" in kb("mcp", "zed", "--plugin", tmp_path / "zed").stderr
 
 

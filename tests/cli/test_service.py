@@ -54,7 +54,7 @@ def test_a_service_is_installed_shown_stopped_and_removed(outside, systemd):
 def test_where_there_is_no_systemd_it_says_so(outside):
     refused = outside("service", "install", env={"PATH": "/nowhere"})
     assert refused.returncode == 8
-    assert "has no program systemctl" in refused.stderr
+    assert "systemctl is not installed" in refused.stderr
 
 
 def test_what_is_not_installed_is_gone_already(outside, systemd):
@@ -91,7 +91,7 @@ def test_no_service_starts_beside_an_engine_that_runs(outside, systemd):
         assert url in outside("config", env={"KB_DATA_DIR": str(data)}).stdout
         assert url not in outside("config", env={"KB_DATA_DIR": str(data), "KB_PORT": "8751"}).stdout
     assert refused.returncode == 8
-    assert f"Another engine already uses this data folder: {url}" in refused.stderr
+    assert f"Another engine is using this data folder: {url}" in refused.stderr
     assert not (outside.folder / "config/systemd/user/kb.service").exists()
     assert url not in outside("config", env={"KB_DATA_DIR": str(data)}).stdout
 

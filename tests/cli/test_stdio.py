@@ -192,7 +192,7 @@ def test_agents_add_files_below_allowed_folders_by_their_path(server, tmp_path, 
     for number in range(1, len(paths)):
         assert answers[number]["isError"], number
         assert answers[number]["content"][0]["text"].startswith("path: ")
-    assert "is outside of the folders" in answers[2]["content"][0]["text"]
+    assert "is outside the folders" in answers[2]["content"][0]["text"]
 
 
 @pytest.mark.parametrize("name", [".env", ".ssh/id.txt", "plain.txt"])
@@ -207,7 +207,7 @@ def test_agents_add_no_hidden_files_and_no_path_along_with_a_text(server, tmp_pa
     ended = run(server.url, "\n".join(map(json.dumps, lines)), more=["--root", str(tmp_path)])
     [answer] = [each["result"] for each in map(json.loads, ended.stdout.strip().split("\n")) if each["id"] == 1]
     assert answer["isError"]
-    said = "path: give it without text." if name == "plain.txt" else f"path: {path} is hidden."
+    said = "path: cannot be combined with text." if name == "plain.txt" else f"path: {path} is hidden."
     assert answer["content"][0]["text"].startswith(said)
 
 

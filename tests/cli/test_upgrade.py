@@ -35,8 +35,8 @@ def database(outside, tmp_path):
         (SCHEMA_VERSION - 1, 0, f"copies it to kb.db.v{SCHEMA_VERSION - 1}-backup"),
         (2, 0, "copies it to kb.db.v2-backup"),
         (0, 0, "copies it to kb.db.v2-backup"),
-        (SCHEMA_VERSION + 1, 1, "this kb cannot read"),
-        (7, 1, "this kb cannot read"),
+        (SCHEMA_VERSION + 1, 1, "this version of kb cannot read"),
+        (7, 1, "this version of kb cannot read"),
     ],
 )
 def test_a_check_says_what_the_next_start_does_and_writes_nothing(outside, database, tmp_path, version, status, said):

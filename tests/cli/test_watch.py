@@ -105,7 +105,9 @@ def test_a_synced_vault_is_edited_on_both_sides_and_can_be_only_read_again(kb, e
     until_synced(kb, tag, files=2)
     ids = {each["source_path"]: each["id"] for each in documents_below(engine, f"{tag}/")}
     added = kb("watch", "add", folder, "--as", tag, "--both")
-    assert (added.returncode, added.stdout) == (0, f"kb keeps {folder} as {tag}, in both directions.\n"), added
+    assert (added.returncode, added.stdout) == (0, f"kb now keeps {folder} in sync as {tag}, in both directions.\n"), (
+        added
+    )
     eventually(
         "the file is a note", lambda: documents_below(engine, f"{tag}/"), lambda each: types(each) == {"note", "text"}
     )
@@ -180,7 +182,7 @@ def test_a_removed_folder_is_followed_no_more_and_its_documents_stay(kb, engine,
     kb("watch", "now")
     assert (row(kb, tag), len(paths(engine, tag))) == (None, 2)
     again = kb("watch", "remove", watched)
-    assert (again.returncode, "does not watch" in again.stderr) == (2, True)
+    assert (again.returncode, "is not watching" in again.stderr) == (2, True)
 
 
 @pytest.mark.rare
@@ -246,7 +248,7 @@ def test_the_same_folder_again_changes_its_options(kb, watched, tag):
         changed = row(kb, tag)["watch"]
         assert (changed["id"], changed["tags"], changed["delete"]) == (first, [f"of-{tag}"], False)
     other = kb("watch", "add", watched, "--as", f"{tag}-2")
-    assert (other.returncode, f"already watches {watched} as {tag}" in other.stderr) == (2, True)
+    assert (other.returncode, f"already watching {watched} as {tag}" in other.stderr) == (2, True)
 
 
 @pytest.mark.rare
@@ -273,7 +275,7 @@ def test_the_folder_of_another_engine_with_the_same_name_stays(kb, home, watched
 
 def test_a_folder_in_or_around_a_watched_one_is_refused(kb, watched, tag):
     inside, around = kb("watch", "add", watched / "deep"), kb("watch", "add", watched.parent)
-    assert (inside.returncode, f"as a part of {watched}" in inside.stderr) == (2, True)
+    assert (inside.returncode, f"as part of {watched}" in inside.stderr) == (2, True)
     assert (around.returncode, f"'kb watch remove {tag}'" in around.stderr) == (2, True)
 
 
@@ -426,17 +428,17 @@ def kb_api(engine, path, body):
     ("words", "said"),
     [
         ((), "Missing argument"),
-        (("add",), "Give 'add', 'now' or 'remove' with one folder"),
-        (("add", "a", "b"), "Give 'add', 'now' or 'remove' with one folder"),
-        (("follow", "x"), "Give 'add'"),
-        (("list", "x"), "Give 'add'"),
+        (("add",), "Use 'add', 'now' or 'remove' with one folder"),
+        (("add", "a", "b"), "Use 'add', 'now' or 'remove' with one folder"),
+        (("follow", "x"), "Use 'add'"),
+        (("list", "x"), "Use 'add'"),
         (("list", "--delete"), "only work with 'add'"),
-        (("list", "--yes"), "--yes is only for 'now'"),
+        (("list", "--yes"), "--yes only works with 'now'"),
         (("add", ".", "--as", " "), "The name after --as is empty"),
         (("add", "nowhere"), "does not exist"),
         (("add", "file.txt"), "is a file. To add it, use 'kb add'"),
-        (("now", "nowhere"), "does not watch nowhere"),
-        (("remove", "nowhere"), "does not watch nowhere"),
+        (("now", "nowhere"), "is not watching nowhere"),
+        (("remove", "nowhere"), "is not watching nowhere"),
     ],
 )
 def test_what_makes_no_sense_is_refused(kb, words, said):

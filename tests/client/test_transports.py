@@ -489,7 +489,7 @@ async def test_what_a_proxy_refuses_is_not_said_to_come_from_the_engine(way, sta
     async with serving(saying(said.encode())) as url, EngineClient(url, transport=way(url)) as api:
         with pytest.raises(KbError) as refused:
             await done(way, api.status())
-    assert str(refused.value).startswith("Not the engine but a server before it, such as a proxy, answered")
+    assert str(refused.value).startswith("A server in front of the engine, such as a proxy, answered")
     assert str(refused.value).endswith(says)
 
 

@@ -462,7 +462,7 @@ INCOMPLETE = [
         "half of the database of a backup",
         newest("backups/2*/kb.db", cut),
         "kb backup restore",
-        "Name another backup",
+        "Choose another backup",
         ("kb backup",),
     ),
     Fault(
@@ -507,13 +507,13 @@ INCOMPLETE = [
         ("kb import export",),
         (POSTGRES,),
     ),
-    Fault(HALF, "a database of a newer kb", newer, "kb serve", "newer kb", ("kb backup restore",)),
+    Fault(HALF, "a database of a newer kb", newer, "kb serve", "Use a newer version", ("kb backup restore",)),
     Fault(
         HALF,
         "a database of a newer kb, and backups of it",
         lambda place: (newer(place), place.run("kb backup")),
         "kb backup restore",
-        "A newer kb made the backup",
+        "A newer version of kb made the backup",
         ('kb backup restore "$(ls -d backups/2* | tail -n 2 | head -n 1)"',),
     ),
 ]

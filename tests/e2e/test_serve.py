@@ -620,6 +620,6 @@ def test_a_database_of_a_later_version_is_refused_in_one_line(start_server, tmp_
     with pytest.raises(RuntimeError), start_server(tmp_path, port=free_port()):
         pass
     lines = (tmp_path / "server.log").read_text().splitlines()
-    refusal = f"schema version {SCHEMA_VERSION + 1}, but this kb supports {SCHEMA_VERSION}. Use a newer kb."
+    refusal = f"schema version {SCHEMA_VERSION + 1}, but kb supports {SCHEMA_VERSION}. Use a newer version."
     assert len([line for line in lines if refusal in line]) == 1
     assert not [line for line in lines if "Traceback" in line]

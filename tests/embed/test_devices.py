@@ -183,7 +183,7 @@ def test_an_amd_gpu_that_this_user_may_not_use_names_the_group(dev, closed):
     with without_rights():
         fault = machine_with(ROCM.provider, dev=dev).fault(ROCM)
     number = (dev / closed).stat().st_gid
-    assert f"this user may not open {dev / closed}, which belongs to the group" in fault
+    assert f"this user is not allowed to open {dev / closed}, which belongs to the group" in fault
     assert f"{number})" in fault
     assert "KB_RENDER_GID" in fault
 

@@ -144,8 +144,8 @@ def test_a_model_of_the_catalogue_is_known_by_any_of_its_names(tmp_path, wanted)
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ("no-such-model", "kb knows no model 'no-such-model'"),
-        ("../raw", "kb knows no model '../raw'"),
+        ("no-such-model", "kb does not know 'no-such-model'"),
+        ("../raw", "kb does not know '../raw'"),
         ("/etc", "contains neither a converted model"),
         ("someone/other", "cannot download"),
     ],

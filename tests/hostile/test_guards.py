@@ -188,7 +188,7 @@ def test_a_key_that_goes_into_a_repository_is_warned_of(tmp_path, capsys):
 @pytest.mark.parametrize("is_open", [True, False])
 def test_a_start_without_a_key_says_who_can_connect(capsys, tmp_path, is_open):
     banner.print_ready("http://127.0.0.1:8000", tmp_path, ["api"], is_open=is_open)
-    assert ("every account and program on this machine" in capsys.readouterr().err) == is_open
+    assert ("any account or program on this machine" in capsys.readouterr().err) == is_open
 
 
 def test_a_map_does_not_tell_a_limited_key_that_others_write(embedder, make_store):

@@ -213,7 +213,7 @@ async def test_a_version_is_understood_as_answers_show_it(agent, word, written):
 async def test_what_is_no_version_is_not_called_a_change_by_someone_else(agent, word, written):
     note = await done(agent, await call(agent, "kb_addnote", text=f"{word} {written}"))
     refused = await refusal(agent, "kb_update_note", document_id=note, append="x", if_match=written)
-    assert refused == "if_match: not a version. Give the value after 'version' in kb_get, such as 3f2a9c0d."
+    assert refused == "if_match: not a version. Pass the value after 'version' in kb_get, such as 3f2a9c0d."
 
 
 @pytest.mark.slow
@@ -288,7 +288,7 @@ async def test_a_text_file_is_sent_as_its_text_and_new_content_replaces_it(agent
 async def test_a_search_that_only_comes_near_says_so(agent, word):
     await done(agent, await call(agent, "kb_addnote", text=f"{word} the ferry leaves at six", tags=[word]))
     weak = await agent.call_tool("kb_search", {"query": "zxqv wqpl", "tags": [word]})
-    assert "no result contains a word of the query" in said(weak)
+    assert "no result contains a word from the query" in said(weak)
     assert "Weak" not in said(await agent.call_tool("kb_search", {"query": "ferry", "tags": [word]}))
 
 
@@ -396,7 +396,7 @@ async def test_a_walk_ends_where_there_are_no_links_and_at_its_limit(agent, word
     walked = await agent.call_tool("kb_get", {"document_id": hub, "links": 1, "max_tokens": 200})
     shown = walked.structured_content["around"]
     assert 0 < len(shown) < 12
-    assert said(walked).endswith(f"{12 - len(shown)} more did not fit: give max_tokens, or links=1.")
+    assert said(walked).endswith(f"{12 - len(shown)} more did not fit: raise max_tokens, or use links=1.")
     assert len(said(walked)) < 200 * 4
     assert "links: " in await refusal(agent, "kb_get", document_id=hub, links=1, page=1)
     assert "does not exist" in await refusal(agent, "kb_get", document_id=10**6, links=1)

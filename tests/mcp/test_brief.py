@@ -24,4 +24,4 @@ async def test_the_brief_comes_by_a_tool_and_the_prompt_names_it(agent, word):
 async def test_what_was_accepted_and_could_not_be_kept_is_told_in_the_next_brief(agent, engine, word):
     accepted = await engine.add_file(f"{word}.pdf", io.BytesIO(b"%PDF-1.7\n\0\1\2"))
     await engine.wait_for_job(accepted["job_id"])
-    assert "could not be kept: kb_jobs(status='failed')" in (await call(agent, "kb_list", brief=word))["brief"]
+    assert "could not be saved: kb_jobs(status='failed')" in (await call(agent, "kb_list", brief=word))["brief"]

@@ -131,7 +131,7 @@ async def test_filter_by_tag_instead_of_collection(agent, word):
         ({"tags": ["no such tag"]}, 'No tag "no such tag" exists'),
         ({"source_prefix": "/nowhere/"}, 'No path begins with "/nowhere/"'),
         ({"before": "1970"}, "Nothing matches all of these filters"),
-        ({"after": "2026-11-02", "before": "2026-11-02"}, "before: give a date later than after"),
+        ({"after": "2026-11-02", "before": "2026-11-02"}, "before: must be later than after"),
     ],
 )
 async def test_a_search_whose_filters_leave_nothing_says_which_one_does(agent, word, filters, said):
@@ -139,7 +139,7 @@ async def test_a_search_whose_filters_leave_nothing_says_which_one_does(agent, w
     assert found["results"] == []
     assert found["rest"].startswith(said)
     nothing = await call(agent, "kb_search", query=word, fts_only=True)
-    assert nothing["rest"] == "Nothing found: no document contains any word of the query."
+    assert nothing["rest"] == "Nothing found: no document contains any word from the query."
 
 
 @pytest.mark.requirement("G-16")

@@ -51,7 +51,7 @@ def problem(code, detail):
         [
             (
                 ("401 Unauthorized", problem("unauthorized", "no")),
-                "Ask the user to give the gateway the engine's KB_API_KEY",
+                "Ask the user to set the gateway's KB_API_KEY",
             ),
             (
                 (
@@ -65,7 +65,7 @@ def problem(code, detail):
                 "The engine failed. Try once more.",
             ),
             (("502 Bad Gateway", "<html>"), "The engine answered 502 Bad Gateway. Try once more."),
-            (("401 Unauthorized", "<html>"), "Ask the user to give the gateway the engine's KB_API_KEY"),
+            (("401 Unauthorized", "<html>"), "Ask the user to set the gateway's KB_API_KEY"),
             (("404 Not Found", "<html>"), "The engine answered 404 Not Found. Try once more."),
             (("422 Unprocessable Content", '{"type": "x", "detail": ["y"]}'), "['y'] Try once more."),
             (("200 OK", "<html>"), "is not a kb engine. Ask the user to set KB_ENGINE_URL"),
@@ -141,7 +141,7 @@ async def test_what_is_added_is_added_once_when_the_connection_breaks(server, wo
 
 async def test_a_deletion_is_not_repeated():
     async with engine_that(None, ("200 OK", "{}")) as (url, requests), EngineClient(url) as client:
-        with pytest.raises(EngineUnreachable, match="may be done already"):
+        with pytest.raises(EngineUnreachable, match="may already have been made"):
             await client.delete_document(1)
         assert len(requests) == 1
 

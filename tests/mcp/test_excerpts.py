@@ -44,7 +44,7 @@ async def test_of_a_short_answer_only_the_best_passage_is_whole(agent, logbooks)
     answer = result.content[0].text
     assert answer.count(FILLER.strip()) == 10
     assert answer.count("\n…On day ") == 9
-    assert answer.endswith(">>> Sentences left out at …: top=20.")
+    assert answer.endswith(">>> For the sentences left out at …: top=20.")
     assert all(each["text"].count(FILLER.strip()) == 10 for each in result.structured_content["results"])
 
 

@@ -46,7 +46,7 @@ async def test_history_says_who_came_by_the_gateway(agent, engine, word):
 async def test_undo_takes_either_a_document_or_a_time(agent, word):
     note = await done(agent, await call(agent, "kb_addnote", text=word))
     for arguments in ({}, {"document_id": note, "since": "1 hour ago"}):
-        assert (await refusal(agent, "kb_undo", **arguments)).startswith("document_id, since: give exactly one")
+        assert (await refusal(agent, "kb_undo", **arguments)).startswith("document_id, since: pass exactly one")
     assert (await refusal(agent, "kb_undo", since="1 hour ago", version=1)).startswith("version: ")
     refused = await refusal(agent, "kb_undo", document_id=note)
     assert refused.startswith("version: this document is not in the bin.")
@@ -301,7 +301,7 @@ async def test_the_name_of_a_library_is_no_author(server, word, name):
 
 
 async def test_mine_is_refused_without_since(engine):
-    with pytest.raises(Invalid, match=r"^mine: give it only with since"):
+    with pytest.raises(Invalid, match=r"^mine: can be used only with since"):
         await engine.undo(mine=True)
 
 

@@ -171,9 +171,9 @@ def test_no_result_is_no_short_answer():
     [
         (0, 0, False, ""),
         (0, 20, False, "There may be more that are as good: top=20."),
-        (1, 0, False, "1 more of similar score: top=10."),
-        (5, 0, True, "5 more of similar score, and sentences left out at …: top=10."),
-        (0, 20, True, "Sentences left out at …: top=20."),
+        (1, 0, False, "For 1 more of similar score: top=10."),
+        (5, 0, True, "For 5 more of similar score and the sentences left out at …: top=10."),
+        (0, 20, True, "For the sentences left out at …: top=20."),
     ],
 )
 def test_the_last_line_says_what_an_answer_leaves_out(further, longer, has_excerpts, said):

@@ -21,7 +21,7 @@ async def test_a_note_does_not_take_the_place_of_a_file(agent, engine, word):
     file = (await engine.add_file("a.pdf", io.BytesIO(pdf(word)), source_path=path, wait=30))["document_id"]
     said = await refusal(agent, "kb_addnote", text=f"a summary of {word}", source_path=path)
     where = f"source_path: document {file}, of type pdf, has this path."
-    assert said == f"{where} To name where a note comes from, use source instead."
+    assert said == f"{where} To say where a note comes from, use source instead."
     assert (await engine.document(file))["doc_type"] == "pdf"
 
 
@@ -31,7 +31,7 @@ async def test_a_file_does_not_take_the_place_of_a_note(agent, engine, word):
     for content in ({"text": f"{word} is a file"}, {"total_size": 10}):
         said = await refusal(agent, "kb_upload_start", filename="a.txt", source_path=path, **content)
         where = f"source_path: note {note} has this path."
-        assert said == f"{where} Change it with kb_update_note, or give another path."
+        assert said == f"{where} Change it with kb_update_note, or use another path."
     assert (await engine.document(note))["doc_type"] == "note"
 
 

@@ -124,7 +124,7 @@ async def test_a_file_is_added_by_its_url(gateway_with, site, word):
     ],
 )  # fmt: skip
 async def test_private_addresses_and_other_schemes_are_refused(address):
-    with pytest.raises(Invalid, match=r"^url: (give an http|.* has a private address)"):
+    with pytest.raises(Invalid, match=r"^url: (must be an http|.* has a private address)"):
         await content_of(Fetcher(["*"], 1 << 20), address)
 
 

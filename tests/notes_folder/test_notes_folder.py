@@ -493,7 +493,7 @@ def test_a_folder_that_is_gone_says_since_when_and_how_many_notes_wait(kept, tmp
     for _ in range(3):
         [trouble] = kept.settle().trouble
     assert "does not exist. Is its disk connected? 1 note waits to be written. Nothing is lost" in trouble
-    assert len([record for record in caplog.records if "cannot be kept in step" in record.message]) == 1
+    assert len([record for record in caplog.records if "cannot be kept in sync" in record.message]) == 1
     (tmp_path / "away").rename(kept.root)
     assert kept.settle().trouble == []
     assert sorted(kept.files()) == ["x.md", "y.md"]
@@ -757,7 +757,7 @@ def test_two_knowledge_bases_do_not_fight_over_a_folder(kept):
     kept.settle()
     kept.mark("of-another-kb\n")
     kept.edit(note, "changed")
-    assert "Another kb uses the folder" in kept.settle().stopped
+    assert "Another kb is using the folder" in kept.settle().stopped
     assert kept.file(note).read_text() == "text"
     kept.folder.act("restore")
     assert kept.settle().stopped is None

@@ -137,7 +137,7 @@ def test_while_s3_is_down_uploads_are_told_to_come_back_files_wait_and_all_else_
         assert api.found("bucket") == {note}
         refused = api("POST", "jobs", files={"file": ("other.txt", b"text")})
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
-        assert refused.json()["detail"].startswith("The storage of the files does not respond")
+        assert refused.json()["detail"].startswith("The file storage does not respond")
         for job_id in (waiting["job_id"], after["job_id"]):
             assert api.ok("GET", f"jobs/{job_id}")["status"] in ("queued", "running")
         s3.start()

@@ -122,7 +122,7 @@ def test_an_older_kb_refuses_a_newer_database_and_writes_nothing(path):
     with closing(connect(path)) as connection:
         connection.pragma("user_version", SCHEMA_VERSION + 1)
     before = path.read_bytes(), names(path)
-    with pytest.raises(StoreError, match="Use a newer kb"):
+    with pytest.raises(StoreError, match="Use a newer version"):
         upgrade(path)
     assert (path.read_bytes(), names(path)) == before
     assert FIRST < OLDER

@@ -232,7 +232,7 @@ FOUND = {
     "a former version has no content": ("documents and jobs", sql("UPDATE versions SET content_id = NULL")),
     "a version of what is in the bin is not there": ("documents and jobs", sql("DELETE FROM versions")),
     "a former version is of no document": ("documents and jobs", sql("DELETE FROM bin")),
-    "a clock was put back": ("dates", sql("UPDATE documents SET created_at = '2999-01-01 00:00:00.000' WHERE id = 1")),
+    "a clock was set back": ("dates", sql("UPDATE documents SET created_at = '2999-01-01 00:00:00.000' WHERE id = 1")),
 }
 
 

@@ -356,7 +356,7 @@ def test_a_line_with_a_field_that_no_knowledge_base_has_is_refused_and_named(
     said = refused(RealData(tmp_path / "other", model_files), tmp_path / "export")
     [field] = WRONG[wrong]
     assert f"{name}, line 2: {field}" in said
-    assert ("newer kb" in said) is (wrong == "a field")
+    assert ("newer version" in said) is (wrong == "a field")
     assert "\n" not in said
     assert "\x1b" not in said
 

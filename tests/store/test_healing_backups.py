@@ -149,7 +149,7 @@ def test_a_damaged_database_is_never_left_out_and_the_error_says_what_to_name(da
     back_up(data.settings, backups, keep=7)
     newest = back_up(data.settings, backups, keep=7).path
     flipped(newest / "kb.db")
-    with pytest.raises(StoreError, match="Name another backup"):
+    with pytest.raises(StoreError, match="Choose another backup"):
         restore_backup(Data(backups.parent / "other").settings, backups, without_damaged=True)
     (newest / "manifest.json").write_text("{}")
     with pytest.raises(StoreError, match=f"name it: {backup_folders(backups)[0]}"):

@@ -464,7 +464,7 @@ def test_without_room_for_the_copy_nothing_is_migrated(path):
 @pytest.mark.parametrize(
     ("version", "schema", "words"),
     [
-        (SCHEMA_VERSION + 1, store_v2.PLAIN, f"this kb supports {SCHEMA_VERSION}. Use a newer kb"),
+        (SCHEMA_VERSION + 1, store_v2.PLAIN, f"kb supports {SCHEMA_VERSION}. Use a newer version"),
         (1, store_v2.PLAIN, "schema version 1, which kb cannot read"),
         (0, "CREATE TABLE documents (id INTEGER PRIMARY KEY)", "schema version 0, which kb cannot read"),
         (2, "CREATE TABLE documents (id INTEGER PRIMARY KEY)", "schema version 2, which kb cannot read"),

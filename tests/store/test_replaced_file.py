@@ -112,9 +112,9 @@ def test_a_file_put_over_the_database_of_a_running_engine_gets_nothing_of_its_ch
         with store.write() as tx:
             tx.documents.add(content("only in the log"), "/late", [])
         put(old, settings.database_path)
-        with pytest.raises(DiskFault, match="was replaced, moved or removed while kb ran"), store.write():
+        with pytest.raises(DiskFault, match="was replaced, moved or removed while kb was running"), store.write():
             pass
-        with pytest.raises(StoreError, match="was replaced, moved or removed while kb ran"):
+        with pytest.raises(StoreError, match="was replaced, moved or removed while kb was running"):
             store.check()
     assert settings.database_path.read_bytes() == expected
     if put is shutil.copyfile:

@@ -136,7 +136,7 @@ def test_a_save_says_what_happened_and_tries_again(stage, browser):
     stage.server.process.kill()
     stage.server.process.wait()
     find(browser, ".primary", "Save")[0].click()
-    assert find(browser, "[data-said].bad", "kb does not respond. Your text stays here, and kb tries again.")
+    assert find(browser, "[data-said].bad", "kb does not respond. Your text stays here, and kb will try again.")
     assert find(browser, "#text")[0].get_property("value") == "Written while kb was away."
     stage.start()
     assert find(browser, "article", "Written while kb was away.")

@@ -75,7 +75,7 @@ def test_what_the_environment_sets_is_shown_and_not_offered(reading, start_serve
     folder.mkdir()
     with start_server(tmp_path / "data", KB_APPS="api,web", KB_OCR="0", KB_INBOX_DIR=str(folder)) as server:
         reader = reading(f"{server.url}/settings")
-        assert "The environment of kb sets KB_OCR." in reader.text
+        assert "KB_OCR is set in kb's environment." in reader.text
         assert all(field.get("disabled") is not None for field in reader.page.xpath("//input[@name='inbox_dir']"))
         assert reader.page.xpath("//input[@name='backup_dir'][not(@disabled)]")
 
@@ -208,7 +208,7 @@ def test_the_first_key_works_at_once_and_signs_in_the_browser_that_made_it(readi
         assert other.page.xpath("//input[@name='key']"), "it must sign in"
         other.submit("sign-in$", key=key)
         assert not other.page.xpath("//input[@name='key']")
-        assert "Replace KEY with a key of the agent's own" in reading_again(reader, f"{server.url}/connect")
+        assert "Replace KEY with the agent's own key" in reading_again(reader, f"{server.url}/connect")
 
 
 def reading_again(reader, url):
@@ -226,7 +226,7 @@ def test_a_kb_without_keys_says_what_a_key_with_fewer_rights_needs(reading, open
 
 def test_the_page_for_agents_says_where_their_keys_come_from(reading, guarded):
     reader = signed_in(reading, guarded, KEY, "connect")
-    assert "Replace KEY with a key of the agent's own, which you make on the page Keys" in reader.text
+    assert "Replace KEY with the agent's own key, which you can make on the Keys page" in reader.text
 
 
 def test_the_theme_is_chosen_and_stays(browser, opened):

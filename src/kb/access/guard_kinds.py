@@ -115,5 +115,5 @@ def path_refusal(source_path: str, limit: Limit | None) -> Forbidden:
 def described(limit: Limit | None) -> str:
     if limit is None:
         return "nothing"
-    tags = f"documents with a tag of {', '.join(limit.tags)}" if limit.tags else "documents"
+    tags = f"documents tagged {' or '.join(limit.tags)}" if limit.tags else "documents"
     return f"{tags} in {limit.folder}" if limit.folder else tags

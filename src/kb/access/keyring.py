@@ -228,7 +228,7 @@ class Keyring:
         token = secrets.token_urlsafe(32)
         with self._lock:
             if path.exists():
-                raise KeyExists(f"kb has made the first key already. It is in {path}.")
+                raise KeyExists(f"kb has already made the first key. It is in {path}.")
             write_private(path, f"{token}\n")
         return token
 

@@ -103,19 +103,19 @@ class FolderTaken(KbError, status=409, code="folder-taken"):
 
 
 class NotReembedding(KbError, status=409, code="not-reembedding"):
-    """This action needs other vectors than those in use, and kb has none. Send 'start' first."""
+    """This action needs vectors other than those in use, and kb has none. Send 'start' first."""
 
 
 class NoKeySet(KbError, status=409, code="no-key-set"):
-    """Make the first key on the page Keys, or set KB_API_KEY and KB_MCP_API_KEY. Until then, anyone may do anything."""
+    """Make the first key on the Keys page, or set KB_API_KEY and KB_MCP_API_KEY. Until then, anyone may do anything."""
 
 
 class SettingFixed(KbError, status=409, code="setting-fixed"):
-    """This setting is in the environment of kb. Change it there, then restart kb."""
+    """This setting comes from kb's environment. Change it there, then restart kb."""
 
 
 class NoBackupFolder(KbError, status=409, code="no-backup-folder"):
-    """Name a folder for backups on the page Settings, or in KB_BACKUP_DIR. 'kb backup DIR' needs no setting."""
+    """Name a folder for backups on the Settings page, or in KB_BACKUP_DIR. 'kb backup DIR' needs no setting."""
 
 
 class NoNotesFolder(KbError, status=409, code="no-notes-folder"):
@@ -123,7 +123,7 @@ class NoNotesFolder(KbError, status=409, code="no-notes-folder"):
 
 
 class NotesFolderElsewhere(KbError, status=409, code="notes-folder-elsewhere"):
-    """Another engine of this database keeps the notes folder. Ask that engine."""
+    """Another engine that uses this database manages the notes folder. Ask that engine."""
 
 
 class MaintenanceRunning(KbError, status=409, code="at-work"):
@@ -143,7 +143,7 @@ class Forbidden(KbError, status=403, code="forbidden"):
 
 
 class ForeignOrigin(KbError, status=403, code="foreign-origin"):
-    """Pages of other sites may not call this server. To allow a site, add its host to KB_ALLOWED_HOSTS."""
+    """Pages from other sites may not call this server. To allow a site, add its host to KB_ALLOWED_HOSTS."""
 
 
 class Misdirected(KbError, status=421, code="misdirected"):
@@ -181,7 +181,7 @@ class TooManyGuesses(Later, status=429, code="too-many-guesses"):
 
 
 class TooManyCalls(Later, status=429, code="too-many-calls"):
-    """This key has used its requests of this minute. Wait, or ask for a key with more."""
+    """This key has used up its requests for this minute. Wait, or ask for a key with more."""
 
 
 class HeadTooLarge(KbError, status=431, code="head-too-large"):
@@ -193,7 +193,7 @@ class Unavailable(KbError, status=503, code="unavailable"):
 
 
 class Stopped(Unavailable):
-    """The engine is shutting down; the request is not at fault. Try again when the engine runs again."""
+    """The engine is shutting down; the request is not at fault. Try again when the engine is running again."""
 
 
 class ModelChanged(Unavailable):
@@ -201,7 +201,7 @@ class ModelChanged(Unavailable):
 
 
 class FilesUnavailable(Unavailable):
-    """The storage of the files does not respond. Try again in a few seconds."""
+    """The file storage does not respond. Try again in a few seconds."""
 
 
 class StoreUnavailable(Unavailable):
@@ -209,7 +209,7 @@ class StoreUnavailable(Unavailable):
 
 
 class NoConnection(StoreUnavailable):
-    """The database accepts no connection; nothing was changed. Try again in a few seconds."""
+    """The database accepts no connections; nothing was changed. Try again in a few seconds."""
 
 
 class Unconfirmed(StoreUnavailable):
@@ -234,7 +234,7 @@ class Busy(Later, status=503, code="busy"):
 
 
 class TooLong(KbError, status=503, code="search-too-long"):
-    """This search takes too long, so kb has ended it. Use fewer words, shorter phrases, or a filter."""
+    """This search took too long, so kb ended it. Use fewer words, shorter phrases, or a filter."""
 
 
 class DiskFull(KbError, status=507, code="disk-full"):

@@ -175,7 +175,7 @@ class NotesFolderProblem(Reply):
 
 
 class NotesFolderStatus(Reply):
-    """The notes folder: a Markdown file for each note, kept in step in both directions.
+    """The notes folder: a Markdown file for each note, kept in sync in both directions.
 
     `held` is false while another engine of the same database keeps it. `files` counts the Markdown files, `to_read` the
     new and changed files that kb has not read yet, and `waiting` the notes that are not written yet. `trouble` says

@@ -136,7 +136,7 @@ class UndoStep(Reply):
 
 
 class Operation(Reply):
-    """The changes of one command, request or sync round: the numbers of documents added, changed and deleted.
+    """The changes of one command, request or sync: the numbers of documents added, changed and deleted.
 
     `added` includes the documents `restored` from the bin. `at` is its time, and `jobs` the number of its jobs that are
     queued or running. `tags_added` and `tags_removed` are the tags that it changed, if it changed the same tags of at

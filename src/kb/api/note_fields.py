@@ -13,7 +13,7 @@ from kb.api.fields import GivenDay, Reply, Request, Source
 class OptionalFieldsRequest(Request):
     """The fields as a sender gives them, and as an export has them."""
 
-    source: Annotated[Source | None, Field(description="The origin of the note: a URL, a book, a person.")] = None
+    source: Annotated[Source | None, Field(description="The origin of the note: a URL, a book or a person.")] = None
     valid_until: Annotated[
         GivenDay | None, Field(description="The last day on which the note is true. After that, it ranks below others.")
     ] = None

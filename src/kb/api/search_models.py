@@ -36,7 +36,7 @@ class SearchRequest(PathFilters, Filters, Question):  # the fields of the last b
 
     model_config = ConfigDict(json_schema_extra={"not": BOTH_MODES})
 
-    document_id: Annotated[DocumentId | None, Field(description="Only passages of this document.")] = None
+    document_id: Annotated[DocumentId | None, Field(description="Only passages from this document.")] = None
     sort: SearchSorted = "relevance"
     fts_only: bool = False
     vec_only: bool = False
@@ -49,7 +49,7 @@ class SearchRequest(PathFilters, Filters, Question):  # the fields of the last b
 
 
 class ExplainedTerm(Reply):
-    """A word of the query in the passage, and its share of `fts_score`.
+    """A word from the query in the passage, and its share of `fts_score`.
 
     `idf` is the weight of the word: rarer words have more. `count` is its number of occurrences; one in a title or
     heading counts twice. Both are null for a prefix such as `photogr*`, and while full text is searched on disk.

@@ -22,9 +22,9 @@ def parts(version: str) -> tuple[int, ...]:
 def engine_mismatch(version: str) -> str | None:
     """Return the reason why this program cannot work with an engine of this version; None if it can."""
     if parts(version) < parts(MIN_ENGINE_VERSION):
-        return f"The engine has version {version}, but this kb needs {MIN_ENGINE_VERSION} or later. Upgrade the engine."
+        return f"The engine has version {version}, but kb needs {MIN_ENGINE_VERSION} or later. Upgrade the engine."
     if parts(version)[0] > parts(__version__)[0]:
-        return f"The engine has version {version}, which is too new for this kb {__version__}. Upgrade kb."
+        return f"The engine has version {version}, which is too new for kb {__version__}. Upgrade kb."
     return None
 
 

@@ -22,7 +22,7 @@ PORTS: Final = {"http": 80, "https": 443}
 ELSEWHERE: Final = ("cross-site", "same-site")
 """Browsers send these for requests from a page of another origin; the same machine at another port is same-site."""
 
-UNNAMED: Final = "Pages of other sites may not call this server, and the browser did not name the site of this page."
+UNNAMED: Final = "Pages from other sites may not call this server, and the browser did not say where this page is from."
 """The refusal if no entry of KB_ALLOWED_HOSTS would help."""
 
 OTHER_PORT: Final = (

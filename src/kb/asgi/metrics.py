@@ -38,7 +38,7 @@ class MetricsSettings(EngineAccess):
     """The access to the metrics.
 
     Args:
-        metrics_api_key: the key that a scraper must send, by default the API key. Without either key, everyone who can
+        metrics_api_key: the key that a scraper must send, by default the API key. Without either key, anyone who can
             connect can read the metrics.
     """
 

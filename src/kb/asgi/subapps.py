@@ -183,7 +183,7 @@ class RunningApp:
         if self._app.done() and (app := self._app.result()):
             return app
         fault = "could not start; see the log" if self._app.done() else "is still starting; try again in a few seconds"
-        raise HTTPException(503, f"The app of kb at this address {fault}.", headers={"Retry-After": "5"})
+        raise HTTPException(503, f"kb's app at this address {fault}.", headers={"Retry-After": "5"})
 
 
 def compose(

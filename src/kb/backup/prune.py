@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 def version_fault(manifest: BackupManifest, name: str) -> StoreError | None:
     """Return the error for a backup that this kb cannot restore, because another version made it; otherwise None."""
     if manifest.schema > SCHEMA_VERSION:
-        return StoreError(f"A newer kb made the backup {name}. Restore it with kb {manifest.kb}.")
+        return StoreError(f"A newer version of kb made the backup {name}. Restore it with kb {manifest.kb}.")
     if manifest.schema in OF_DEVELOPMENT:
         return of_development(f"the database of the backup {name}", manifest.schema)
     return None

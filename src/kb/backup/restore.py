@@ -110,7 +110,7 @@ def verify_backups(
 def _remedy(name: str, files: Path | None) -> str:
     """Return what to do about a damaged file of a backup."""
     if not name.startswith(OBJECTS):
-        return "make a new backup with 'kb backup'; to restore, name another backup"
+        return "make a new backup with 'kb backup'; to restore, choose another backup"
     digest = Path(name).name
     if files and KeptFiles(files).has(digest):
         return "'kb backup' copies it again for all backups"
@@ -139,7 +139,7 @@ def restore_backup(
         newest = _newest(_own(backups, known_source(settings.data_dir)))
         if settings.backup_key and newest.seal != "sealed" and not unsealed:
             raise StoreError(
-                f"The backup {newest.name} has no seal, although KB_BACKUP_KEY is set: it is from before that, or was"
+                f"The backup {newest.name} has no seal, although KB_BACKUP_KEY is set: it is older than the key, or was"
                 " changed. If you trust everybody with write access to it, add --unsealed."
             )
         if newest.seal == "unchecked" and not unverified:
@@ -239,7 +239,7 @@ def unpack(backup: OpenBackup, database: Path, files: Path, staging: Path, left_
     manifest = backup.manifest
     originals = KeptFiles(files)
     if fault := _unpack(backup, DATABASE, manifest.database, database):
-        raise StoreError(f"The database of the backup {backup.name} is damaged: {fault}. Name another backup.")
+        raise StoreError(f"The database of the backup {backup.name} is damaged: {fault}. Choose another backup.")
     targets = [(digest, originals.path(digest)) for digest in manifest.originals]
     targets += [(digest, staging / name) for name, digest in manifest.staged.items()]
     for digest, target in targets:

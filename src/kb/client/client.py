@@ -582,7 +582,7 @@ class EngineClient:
         except BrokenOff as error:
             raise errors.EngineUnreachable(
                 f"The engine at {self.base_url} is unreachable: the connection broke ({error}). "
-                "It may be restarting. Try again in a moment; a change may be done already."
+                "It may be restarting. Try again in a moment; a change may already have been made."
             ) from None
         except OSError as error:
             raise errors.EngineUnreachable(
@@ -647,7 +647,7 @@ def _error(answer: Response) -> errors.KbError:
     except (ValueError, LookupError, TypeError, AttributeError):
         phrase = HTTPStatus(answer.status).phrase if answer.status in set(HTTPStatus) else ""
         said = f"answered {answer.status} {phrase}."
-        proxy = f"Not the engine but a server before it, such as a proxy, {said}{REMEDIES.get(answer.status, '')}"
+        proxy = f"A server in front of the engine, such as a proxy, {said}{REMEDIES.get(answer.status, '')}"
         error = errors.KbError(f"The engine {said}" if VERSION in answer.headers else proxy)
     error.status = answer.status
     return error

@@ -232,7 +232,7 @@ def _step(tx: Transaction, document_id: int, scope: Scope, begun: dict[int, str]
     """Return the step that undoes the changes of a document; `begun` caches the times of operations."""
     past = Past(tx.history.versions(document_id, limit=ALL), tx.history.binned(document_id))
     if scope.since and datetime.fromisoformat(past.at) > clock.own.now():
-        return replace(past.step, skipped="Its last change lies in the future: a clock was put back.")
+        return replace(past.step, skipped="Its last change is in the future: a clock was set back.")
     changes = _changes(past)
     is_meant = partial(_is_meant, tx, scope=scope, begun=None if _is_named(tx, changes, scope.since) else begun)
     while changes and not is_meant(changes[-1]):

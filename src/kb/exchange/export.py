@@ -95,7 +95,7 @@ def export(settings: Settings, target: Path, *, as_notes: bool, with_vectors: bo
             empty.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise StoreError(f"{target} is not empty. Name another folder.")
+        raise StoreError(f"{target} is not empty. Choose another folder.")
     finish_restore(settings)
     try:
         with discarded_unless_finished(_ExportWriter(target)) as writer:

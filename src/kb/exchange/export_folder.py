@@ -296,7 +296,7 @@ def _about(folder: Path) -> ExportHeader:
         with open_regular(folder / ABOUT) as file:
             about = ExportHeader.model_validate_json(file.read(LARGEST_MANIFEST))
         if about.number not in range(1, FORMAT + 1):
-            raise StoreError(f"A newer kb exported {folder}. Import it with that version.")
+            raise StoreError(f"A newer version of kb exported {folder}. Import it with that version.")
         if about.number >= WHOLE and not (about.last_ids and about.space):
             raise StoreError(f"{folder} is not a kb export ({ABOUT}: it lacks last_ids or space).")
     except FileNotFoundError:

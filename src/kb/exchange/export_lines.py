@@ -270,5 +270,5 @@ ROW_LINES: Final[dict[str, type[Line]]] = {
 def wrong_field(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     if first["type"] == "extra_forbidden":
-        first["msg"] = "unknown to this version of kb. If a newer kb wrote the export, import it with that version"
+        first["msg"] = "unknown to this version of kb. If a newer version wrote the export, import it with that version"
     return f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")

@@ -27,7 +27,7 @@ from kb.notes_folder.paths import MOST_FOLDERS, SUFFIXES, conflict_names, is_con
 from kb.open_folder import Linked, OpenFolder, opened
 
 NOT_UNICODE: Final = re.compile("[\ud800-\udfff]")
-IS_OPEN: Final = "Another program has it open, and what that writes next would be lost. Close the file there."
+IS_OPEN: Final = "Another program has it open, and its next changes would be lost. Close the file in that program."
 PART: Final = ".kb-part-"
 """The beginning of the names of hidden files that are being written or removed."""
 
@@ -39,7 +39,7 @@ MOST_OF_RULES: Final = 1 << 20
 Rules = Sequence[IgnoreRules] | None
 """The rules that apply to a folder; None if kb reads no ignore files."""
 
-TWICE: Final = "Another file in its folder has the same name in another Unicode form. Rename one of them."
+TWICE: Final = "Another file in its folder has the same name in another Unicode spelling. Rename one of them."
 TOO_DEEP: Final = f"It is more than {MOST_FOLDERS} folders deep, so kb does not look at it."
 
 

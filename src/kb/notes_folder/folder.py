@@ -59,12 +59,12 @@ OTHER_FOLDER: Final = (
     " run 'kb notes restore'."
 )
 
-FAULT: Final = "kb could not keep the folder {} in step, and tries again. The reason is {}. The log has more."
+FAULT: Final = "kb could not keep the folder {} in sync, and is trying again. The reason: {}. The log has more."
 MOST_FRAMES: Final = 20
 MOST_OF_ERROR: Final = 300
 
 TAKEN: Final = (
-    "Another kb uses the folder {} now, and the two would overwrite each other's files. Stop one of them, then run"
+    "Another kb is using the folder {} now, and the two would overwrite each other's files. Stop one of them, then run"
     " 'kb notes restore'."
 )
 
@@ -335,7 +335,7 @@ class NotesFolder(BackgroundThread):
         fault = FAULT.format(self._root, f"{type(error).__name__}: {str(error)[:MOST_OF_ERROR]}")
         if fault != self._fault:
             lines = "".join(traceback.format_tb(error.__traceback__, -MOST_FRAMES))
-            logger.error("%s could not be kept in step; kb will retry: %r\n%s", self.parts.name, error, lines)
+            logger.error("%s could not be kept in sync; kb will retry: %r\n%s", self.parts.name, error, lines)
         with self._lock:
             self._fault = fault
         self._describe_trouble()

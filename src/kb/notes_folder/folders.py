@@ -25,7 +25,7 @@ from kb.store.rows import SyncedFolder
 logger = logging.getLogger(__name__)
 
 ELSEWHERE = (
-    "The engine does not see the folder {}. A folder on another machine, or outside the container of the engine, can"
+    "The engine does not see the folder {}. A folder on another machine, or outside the engine's container, can"
     " only be read: add it without --both."
 )
 
@@ -169,7 +169,7 @@ def check_folder(name: str, root: Path, others: Mapping[str, Path | None]) -> No
         if one.is_relative_to(two) or two.is_relative_to(one):
             raise SettingError(f"{name}: {other_name} is {other}. Choose a separate folder.")
     if root.exists() and not root.is_dir():
-        raise SettingError(f"{name}: {root} is not a folder. Name another one.")
+        raise SettingError(f"{name}: {root} is not a folder. Choose another one.")
 
 
 def read_taken(file: Path, root: Path) -> dict[str, tuple[int, int]]:

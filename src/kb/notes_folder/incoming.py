@@ -338,7 +338,7 @@ class Incoming:
         if not is_note:
             raise ValueError(f"Document {document_id} has the same content.")
         if document_id in self._rows:
-            raise ValueError(f"Its text is the text of note {document_id}, which has a file of its own.")
+            raise ValueError(f"Its text is the same as that of note {document_id}, which has its own file.")
         self._record(sighting, document_id, new)
 
     def _path_for(self, tx: Transaction, path: str) -> str | None:

@@ -12,7 +12,7 @@ from kb.clock import shown
 
 logger = logging.getLogger(__name__)
 
-RIGHTS: Final = "Give kb's account the right to read and write there."
+RIGHTS: Final = "Allow kb's account to read and write there."
 REMEDIES: Final = {
     "read-only": RIGHTS,
     os.strerror(errno.EACCES): RIGHTS,
@@ -48,7 +48,7 @@ class Troubles:
             waiting: the number of notes that are not written yet.
         """
         for fault in faults.keys() - self._since.keys():
-            logger.warning("%s cannot be kept in step: %s", self.name, fault)
+            logger.warning("%s cannot be kept in sync: %s", self.name, fault)
         if self._since.keys() - faults.keys():
             logger.info("a fault of %s has ended", self.name)
         self._since = {fault: self._since.get(fault, self.now()) for fault in faults}

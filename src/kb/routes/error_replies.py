@@ -96,7 +96,7 @@ async def on_invalid(request: Request, error: Exception) -> ProblemResponse:
 def _message(mistake: dict[str, Any]) -> str:
     """Return the fault in words for people."""
     if mistake["type"] == "string_too_short" and mistake["ctx"]["min_length"] == 1:
-        return "is empty. Give at least one word."
+        return "is empty. Enter at least one word."
     if mistake["type"] == "string_too_long":
         return f"at most {mistake['ctx']['max_length']:,} characters"
     return str(mistake["msg"]).removeprefix("Value error, ")

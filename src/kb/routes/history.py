@@ -207,7 +207,7 @@ def undo_changes(undo_request: UndoRequest, services: ServicesDep, author: Autho
     if undo_request.operation is not None and (undo_request.since or undo_request.key):
         raise Invalid("operation: cannot be combined with since or key.")
     if undo_request.mine and not undo_request.since:
-        raise Invalid("mine: give it only with since.")
+        raise Invalid("mine: can be used only with since.")
     operation = None
     if undo_request.since is None:
         operation = find_operation(services.store, undo_request.operation, Caller(undo_request.key or author.by))

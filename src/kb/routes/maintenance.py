@@ -41,7 +41,7 @@ def change_reembedding(reembed_request: ReembedRequest, services: ServicesDep) -
 
 @router.get("/models", summary="List the models", tags=["reembed"], dependencies=[ADMIN])
 def get_models(services: ServicesDep) -> ModelList:
-    """Return the models that kb can use: their languages, their quality, and the time that they would take here."""
+    """Return the models that kb can use: their languages, their quality, and their time on this machine."""
     return list_models(services.store, services.embedder, services.settings)
 
 

@@ -21,7 +21,7 @@ def get_settings(services: ServicesDep) -> SettingList:
 def change_settings(change: SettingsChange, services: ServicesDep, author: AuthorDep) -> SettingList:
     """Change settings at once. kb saves them in the data folder, so that they stay after a restart.
 
-    Settings in the environment of kb cannot be changed here.
+    Settings in kb's environment cannot be changed here.
     """
     state = services.live_settings.change(change)
     with services.store.write() as tx:  # only now, because a part that stops may wait for its own write

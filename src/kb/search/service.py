@@ -47,7 +47,7 @@ MOST_UNREADABLE = 3
 
 NOT_LOADED = (
     "The vectors are now of {space}, and this engine is loading that model. Try again in a few seconds, or search only"
-    " by words. If the error stays, see the engine's log."
+    " by words. If the error persists, see the engine's log."
 )
 
 

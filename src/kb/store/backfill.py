@@ -55,12 +55,12 @@ class Backfill(BackgroundThread):
             steps += 1
             now = perf_counter()
             if steps == 1 or now - told > TOLD_SECONDS:
-                logger.info("%s of documents of an older kb", what)
+                logger.info("%s of documents from an older version of kb", what)
                 told = now
             self._stopping.wait(min(now - begun, MOST_PAUSE))
             begun = perf_counter()
         if steps and not self._stopping.is_set():
-            logger.info("%s of documents from an older kb: done", what)
+            logger.info("%s of documents from an older version of kb: done", what)
 
     def _renew_links(self, limit: int) -> bool:
         with self._store.read() as tx:

@@ -48,20 +48,20 @@ class Instruments:
         self.tracer = tracer or NoOpTracer()
         self.registry = CollectorRegistry()
         self._doc_types = doc_types
-        search = self._histogram("kb_search_step_seconds", "Time of a step of a search.", SEARCH_SECONDS, "step")
-        ingest = self._histogram("kb_ingest_step_seconds", "Time of a step of ingestion.", INGEST_SECONDS, "step")
+        search = self._histogram("kb_search_step_seconds", "Time for each step of a search.", SEARCH_SECONDS, "step")
+        ingest = self._histogram("kb_ingest_step_seconds", "Time for each step of ingestion.", INGEST_SECONDS, "step")
         self._search = {step: search.labels(step) for step in get_args(SearchStep)}
         self._ingest = {step: ingest.labels(step) for step in get_args(IngestStep)}
         self._batch_seconds = self._histogram(
             "kb_embedding_batch_seconds",
-            "Time of a model's batch; several batches may run at once.",
+            "Time for a batch in the model; several batches may run at once.",
             BATCH_SECONDS,
         )
         self._batch_texts = self._histogram("kb_embedding_batch_texts", "Texts in a model's batch.", BATCH_TEXTS)
         self._recall = Summary(
             "kb_vector_recall", "Share of the ten nearest vectors that a search finds.", registry=self.registry
         )
-        self._ingested = Counter("kb_ingested", "Ended jobs.", ["doc_type", "outcome"], registry=self.registry)
+        self._ingested = Counter("kb_ingested", "Jobs that ended.", ["doc_type", "outcome"], registry=self.registry)
         self.searches, self.ingestions = LastHour(), LastHour()
         self._worker_errors = Counter("kb_worker_errors", "Failures of the worker itself.", registry=self.registry)
 

@@ -27,7 +27,7 @@ class LogSettings(EnvSettings):
     """How the process logs.
 
     Args:
-        log_format: lines for people, or a JSON object a line.
+        log_format: lines for people to read, or one JSON object per line.
         log_level: the least important lines that are written.
     """
 

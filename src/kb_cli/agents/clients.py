@@ -104,7 +104,7 @@ def codex_config(url: str, headers: Headers) -> str:
 
 def vscode_config(url: str, headers: Headers) -> str:
     """Return JSON with which VS Code asks once for the key, and keeps it in its own store."""
-    asked = {"type": "promptString", "id": "kb-agent-key", "description": f"Agent key of kb ({KEY})", "password": True}
+    asked = {"type": "promptString", "id": "kb-agent-key", "description": f"kb agent key ({KEY})", "password": True}
     shown = {"Authorization": "Bearer ${input:kb-agent-key}"} if headers else {}
     server = {"type": "http", "url": url} | with_headers(shown)
     return to_json(({"inputs": [asked]} if headers else {}) | {"servers": {NAME: server}})

@@ -13,7 +13,7 @@ _COMMENT: Final = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/|\A\ufeff", re.DOTAL
 _TRAILING_COMMA: Final = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
 _INDENT: Final = re.compile(r'^([ \t]+)"', re.MULTILINE)
 _YAML_COMMENT: Final = re.compile(r"(?:^|\s)#")
-_STRANGE: Final = "kb cannot edit a file in this form"
+_STRANGE: Final = "kb cannot edit a file in this format"
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -50,7 +50,7 @@ def merge(file: Path, text: str, addition: str) -> str:
 def _merged(before: object, additions: dict[str, Any]) -> dict[str, Any]:
     present = before or {}
     if not isinstance(present, dict):
-        raise ValueError("a table is expected, but something else is in its place")
+        raise ValueError("kb expected a table, but found something else")
     return present | {
         name: _merged(present.get(name), value) if isinstance(value, dict) else _extended(present.get(name), value)
         for name, value in additions.items()
@@ -216,7 +216,7 @@ def _add_yaml(text: str, mapping: Any, entry: str) -> str:  # noqa: ANN401 - a Y
     if mapping is None:  # only comments
         return f"{text.rstrip()}\n{entry}\n"
     if mapping.flow_style:
-        raise ValueError("it is written in braces")
+        raise ValueError("the table is written in braces")
     indent = " " * mapping.value[0][0].start_mark.column
     last = mapping
     while isinstance(last.value, list) and last.value and not last.flow_style:

@@ -91,7 +91,7 @@ def write_plugin(client: str | None, folder: Path, server: Mapping[str, Any], *,
     if client not in KINDS:
         raise UsageError(f"--plugin works with these clients: {', '.join(KINDS)}.")
     if folder.exists() and any(folder.iterdir()) and not (folder / SKILL).exists():
-        raise UsageError(f"{folder} is not empty and is not a plug-in of kb. Name another folder.")
+        raise UsageError(f"{folder} is not empty and contains no kb plug-in. Choose another folder.")
     for name, content in contents(KINDS[client], server, captures=captures).items():
         replace_file(folder / name, content.encode())
     return KINDS[client].install.format(folder=shlex.quote(str(folder)))

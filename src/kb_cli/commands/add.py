@@ -41,7 +41,7 @@ ZipNames = Annotated[
     str | None,
     option(
         "--zip-names CODE_PAGE",
-        "The code page of file names in an archive, such as gbk, cp866 or cp932, if kb guesses it wrong.",
+        "The code page of file names in an archive, such as gbk, cp866 or cp932, if kb guesses wrong.",
     ),
 ]
 
@@ -105,13 +105,13 @@ def add_selected(paths: list[str], selection: FileSelection, options: Options) -
     """Send the selected files, and the files in the selected archives."""
     archives = [*filter(is_archive, selection.files)]
     if archives and options.title is not None:
-        raise exit_codes.UsageError("--title needs a single file, but kb adds an archive as the files in it.")
+        raise exit_codes.UsageError("--title needs a single file, but kb adds each file in an archive separately.")
     if selection.passed_over:
         selection.take(call_async(fetch_extracted))
     is_single = len(selection.files) == 1
     if (options.title or options.source_path) is not None and not is_single:
         raise exit_codes.UsageError(
-            f"--title and --source-path need a single file, but you gave {len(selection.files)}."
+            f"--title and --source-path need a single file, but kb found {len(selection.files)}."
         )
     named = {absolute(Path(path).expanduser()) for path in paths}
     names = call_async(fetch_names)
@@ -198,7 +198,7 @@ def add_pages(addresses: list[str], options: Options, *, whole: bool) -> list[Fi
     if not all(map(is_page, addresses)):
         raise exit_codes.UsageError("'kb add' takes web addresses or files, not both. Run one command for each.")
     if len(items) > 1 and (options.title or len({item.source_path for item in items}) == 1):
-        raise exit_codes.UsageError(f"--title and --source-path need a single page, but you gave {len(items)}.")
+        raise exit_codes.UsageError(f"--title and --source-path need a single page, but you named {len(items)}.")
     for address, item in zip(addresses, items, strict=True):
         try:
             with fetch(address, whole=whole) as fetched:

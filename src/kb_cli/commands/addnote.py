@@ -27,7 +27,7 @@ def addnote(
             "--thread NAME", "A group of related notes, such as trip-2026; their text helps searches find this note."
         ),
     ] = None,
-    source: Annotated[str | None, option("--source TEXT", "The origin: a web address, a book, a person.")] = None,
+    source: Annotated[str | None, option("--source TEXT", "The origin: a web address, a book or a person.")] = None,
     valid_until: Annotated[
         str | None, option("--valid-until DATE", "The last day on which the note is true, such as 2027-03-31.")
     ] = None,
@@ -35,7 +35,7 @@ def addnote(
         int | None, option("--replaces ID", "The note that this one replaces; kb ranks it below this one.", min=1)
     ] = None,
     if_new: Annotated[
-        bool, option("--if-new", "Store nothing if a note already says this, even in other words; print that note.")
+        bool, option("--if-new", "If a note already says this, even in other words, store nothing and print that note.")
     ] = False,
     wait: Wait = False,
     json: Json = False,
@@ -76,12 +76,12 @@ def outcome(answer: dict[str, Any]) -> str:
     if answer["existed"]:
         return f"{note} already has this text"
     if not answer["stored"]:
-        return "nothing stored: kb has a similar note"
+        return "nothing stored: kb already has a similar note"
     if answer["document_id"] is None:
-        return f"job {answer['job_id']} adds the note"
+        return f"job {answer['job_id']} will add the note"
     if answer["status"] == "done":
         return f"{note} is searchable"
-    return f"{note} is stored; keyword search finds it, semantic search in a moment (job {answer['job_id']})"
+    return f"{note} is stored; keyword search finds it now, semantic search soon (job {answer['job_id']})"
 
 
 def edit(note: dict[str, Any], wait: bool) -> dict[str, Any]:

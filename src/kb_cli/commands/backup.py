@@ -51,7 +51,7 @@ def backup(
     action = words[0] if words and words[0] in (VERIFY, RESTORE) else None
     paths = [Path(word).absolute() for word in words[bool(action) :]] or [settings.backup_dir]
     if len(paths) > 1 or paths[0] is None:
-        raise exit_codes.UsageError("Give one folder or .tar file, or set KB_BACKUP_DIR.")
+        raise exit_codes.UsageError("Name one folder or .tar file, or set KB_BACKUP_DIR.")
     if action == RESTORE:
         return restore_backup(paths[0], unsealed=unsealed, unverified=unverified, without_damaged=without_damaged)
     return verify(settings, paths[0]) if action else make(settings, paths[0], keep or settings.backup_keep)
@@ -96,11 +96,11 @@ def restore_backup(path: Path, **accepted: bool) -> int:
     with status_line(quiet=False) as show_status:
         restored = require("kb.backup.restore").restore_backup(settings, path, show_status, **accepted)
     seal = {"sealed": "sealed", "unsealed": "not sealed", "unchecked": "seal not checked"}[restored.seal]
-    output.print_line(f"restored {restored.name} of {restored.manifest.made_at} ({seal})")
+    output.print_line(f"restored {restored.name} from {restored.manifest.made_at} ({seal})")
     for folder in restored.set_aside:
         output.print_line(f"the previous data is in {folder}; delete it if you do not need it")
     for name in restored.left_out:
-        output.print_error(f"without its file, which is damaged in the backup: {name}")
+        output.print_error(f"{name}: restored without its file, which is damaged in the backup")
     if not (settings.data_dir / "keys.json").exists():
         output.print_line("a backup contains no keys with rights: make them again with 'kb keys make', if you use any")
     return exit_codes.FAILURE if restored.left_out else exit_codes.OK

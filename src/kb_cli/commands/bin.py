@@ -29,7 +29,7 @@ def bin_(
 
 
 def restore(
-    what: Annotated[list[str], argument("ID", "One or more document ids, as 'kb bin' shows them.")],
+    what: Annotated[list[str], argument("ID", "One or more document IDs, as 'kb bin' shows them.")],
     why: Why = None,
     unsealed: Annotated[bool, option("--unsealed", "", hidden=True)] = False,
     json: Json = False,
@@ -48,7 +48,7 @@ def restore(
     path = Path(what[0])
     if len(what) > 1 or not path.exists():
         raise UsageError(
-            f"{' '.join(what)!r} is not a list of document ids such as 42."
+            f"{' '.join(what)!r} is not a list of document IDs such as 42."
             " To restore a backup, use 'kb backup restore'."
         )
     output.print_error("'kb restore' restores documents; use 'kb backup restore' for a backup")

@@ -14,13 +14,14 @@ MIN_SHOWN_LENGTH = 12
 
 def config(
     engine: Annotated[
-        bool, option("--engine", "Show the engine's settings; this needs a key with the admin right.")
+        bool, option("--engine", "Show the engine's settings (requires a key with the admin right).")
     ] = False,
     json: Json = False,
 ) -> None:
     """Show the settings of the command line or the engine, and their sources.
 
-    kb shows only the last characters of keys. You can change some of the engine's settings on the web page Settings.
+    kb shows only the last characters of keys. You can change some of the engine's settings on the web interface's
+    Settings page.
     """
     if engine:
         answer = call(lambda client: client.settings())

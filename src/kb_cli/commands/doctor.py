@@ -13,7 +13,7 @@ def doctor(
     repair: Annotated[bool, option("--repair", "Repair the faults that kb can repair; stop the engine first.")] = False,
     fix: Annotated[bool, option("--fix", "", hidden=True)] = False,
     accept_clock: Annotated[
-        bool, option("--accept-clock", "Confirm that the machine's clock is right after kb reported a jump.")
+        bool, option("--accept-clock", "Confirm that the machine's clock is right after kb has reported a jump.")
     ] = False,
     json: Json = False,
 ) -> int:

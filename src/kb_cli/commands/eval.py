@@ -25,13 +25,13 @@ def eval_(
         Path | None, option("--compare JSON", "The output of an earlier run with --json.", exists=True, dir_okay=False)
     ] = None,
     plot: Annotated[Path | None, option("--plot SVG", "Write a chart of nDCG@10 to this file.")] = None,
-    worst: Annotated[int, option("--worst N", "How many of the worst questions to list.", min=0)] = 5,
+    worst: Annotated[int, option("--worst N", "The number of worst questions to list.", min=0)] = 5,
     json: Json = False,
 ) -> int:
     """Measure search quality with questions and known answers.
 
-    Each entry of the YAML list has a 'question' and its 'document' or 'documents', by id, path, file name or title. It
-    can also have a 'passage', words from the text that answers it, and 'tags'. In BEIR format, the ids are the
+    Each entry of the YAML list has a 'question' and its 'document' or 'documents', by ID, path, file name or title. It
+    can also have a 'passage', words from the text that answers it, and 'tags'. In BEIR format, the IDs are the
     documents' paths, in queries.jsonl and qrels.tsv. --compare also prints the gain over an earlier run with other
     settings or another model.
     """
@@ -63,7 +63,7 @@ def read_run(path: Path) -> Run:
                 _ = outcome["text"], [outcome["measures"][name] for name in MEASURES]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise exit_codes.UsageError(
-            f"{path} is not an output of 'kb eval --json'. Make one with 'kb eval FILE --json > {path.name}'."
+            f"{path} is not output from 'kb eval --json'. Create it with 'kb eval FILE --json > {path.name}'."
         ) from error
     return run
 

@@ -52,9 +52,9 @@ def import_(folder: Annotated[Path, argument("DIR", "A folder written by 'kb exp
         )
     output.print_line(f"{imported.added} documents added, {imported.there} existed already")
     if imported.replaced:
-        output.print_line(f"{imported.replaced} of these have new content now; their history contains the old content")
+        output.print_line(f"{imported.replaced} of these now have new content; their history contains the old content")
     if imported.tagged:
-        output.print_line(f"{imported.tagged} of these have additional tags from the export now")
+        output.print_line(f"{imported.tagged} of these now also have the tags from the export")
     if imported.keys:
         output.print_line(f"{imported.keys} keys with rights added: 'kb keys' lists them")
     if imported.compared:

@@ -20,7 +20,7 @@ from kb_cli.sync.folder_names import local_place
 def get(
     document_id: Annotated[DocumentId | None, argument("ID", ABOUT_ID, min=1)] = None,
     path: Annotated[
-        str | None, option("--path SOURCE_PATH", "The source path or file of the document, instead of its id.")
+        str | None, option("--path SOURCE_PATH", "The document's source path or file, instead of its ID.")
     ] = None,
     text: Annotated[bool, option("--text", "Print only the text, unchanged.")] = False,
     file: Annotated[
@@ -32,11 +32,11 @@ def get(
 ) -> None:
     """Show a document and its text."""
     if (document_id is None) == (path is None):
-        raise exit_codes.UsageError("Give the document's ID or its --path, one of the two.")
+        raise exit_codes.UsageError("Use either the document's ID or --path, not both.")
     if text + json + (file is not None) > 1:
         raise exit_codes.UsageError("Use only one of --text, --file and --json.")
     if version and file is not None:
-        raise exit_codes.UsageError("--file saves the current file of a document. Leave --version out.")
+        raise exit_codes.UsageError("--file saves the document's current file. Leave out --version.")
 
     async def fetch(client: EngineClient) -> dict[str, Any]:
         id_ = document_id or await find_id(client, path or "")
@@ -103,7 +103,7 @@ def print_document(document: dict[str, Any]) -> None:
 
 def open_(
     document_id: Annotated[DocumentId | None, argument("ID", ABOUT_ID, min=1)] = None,
-    hit: Annotated[int | None, option("-n --hit N", "Open result N of the last search in a terminal.", min=1)] = None,
+    hit: Annotated[int | None, option("-n --hit N", "Open result N of your last search in a terminal.", min=1)] = None,
     line: Annotated[int | None, option("--line N", "Open a text at this line, in an editor.", min=1)] = None,
     page: Annotated[int | None, option("--page N", "Open a PDF at this page.", min=1)] = None,
 ) -> None:
@@ -114,7 +114,7 @@ def open_(
     a file in an archive, the archive.
     """
     if (document_id is None) == (hit is None):
-        raise UsageError("Give the ID of a document, or -n and the number of a result from your last search.")
+        raise UsageError("Use either the document's ID or -n with the number of a result from your last search.")
     if hit is not None:
         result = recall(hit)
         document_id, line, page = result["document_id"], line or result["line"], page or result["page"]

@@ -30,7 +30,7 @@ def history(
     version: Annotated[
         int | None, argument("VERSION", "The version whose text you want to see.", min=1, show_default=False)
     ] = None,
-    diff: Annotated[bool, option("--diff", "Show what changed since VERSION, or since the last one.")] = False,
+    diff: Annotated[bool, option("--diff", "Show what changed since VERSION, or since the previous version.")] = False,
     limit: Annotated[int, option("-n N", "The maximum number of versions.", min=1)] = 50,
     json: Json = False,
 ) -> None:

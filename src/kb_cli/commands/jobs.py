@@ -24,7 +24,7 @@ Words = Annotated[
     list[str] | None,
     argument(
         "ID | retry ID | drop ID | dismiss [ID]",
-        "A job's number, or an action and the numbers of jobs.",
+        "A job's ID, or an action and the IDs of jobs.",
         complete=complete_actions(RETRY, DROP, DISMISS),
     ),
 ]
@@ -56,7 +56,7 @@ def jobs(
         return dismiss(parse_ids(words[1:]) if words[1:] else None, json)
     if words and len(words) > 1:
         raise exit_codes.UsageError(
-            "Give one ID, or 'retry', 'drop' or 'dismiss' before the IDs: 'kb jobs retry 42 43'."
+            "Name one ID, or put 'retry', 'drop' or 'dismiss' before the IDs: 'kb jobs retry 42 43'."
         )
     job_id = parse_ids(words)[0] if words else None
     if follow:
@@ -91,7 +91,7 @@ def retry(ids: list[int], json: bool) -> int:
     )
 
 
-def drop(ids: list[int], json: bool, done: str = " is dropped; it was {was}") -> int:
+def drop(ids: list[int], json: bool, done: str = " dropped (was {was})") -> int:
     return report_each(
         ids,
         lambda client, job_id: client.drop_job(job_id),
@@ -112,7 +112,7 @@ def dismiss(ids: list[int] | None, json: bool) -> int:
         job_ids = [job_id for job_id, job in failed.items() if remedy_for(job["error"]) != "retry"]
     else:
         job_ids = [job_id for job_id in failed if job_id in ids]
-    failure = drop(job_ids, json, " is dismissed")
+    failure = drop(job_ids, json, " dismissed")
     return code or failure
 
 

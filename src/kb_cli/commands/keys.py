@@ -21,7 +21,7 @@ def keys(
         list[str] | None,
         argument(
             "make NAME | rotate NAME | revoke NAME | end ID",
-            "An action and the name of a key, such as laptop-agent, or the id of a program.",
+            "An action, and the name of a key, such as laptop-agent, or the ID of a program.",
             complete=complete_actions(MAKE, ROTATE, REVOKE, END),
         ),
     ] = None,
@@ -35,7 +35,7 @@ def keys(
         str | None, option("--path FOLDER", "Limit a new key to documents below this path, such as ~/work.")
     ] = None,
     reads_all: Annotated[
-        bool, option("--reads-all", "A new key reads all documents; --tags and --path limit only what it writes.")
+        bool, option("--reads-all", "Let a new key read all documents; --tags and --path only limit what it writes.")
     ] = False,
     expires: Annotated[
         str | None, option("--expires DATE", "The day or time when a new key expires: 2027-01-31.")
@@ -57,8 +57,8 @@ def keys(
         return list_keys(json=json)
     if len(words) != WORDS or words[0] not in (MAKE, ROTATE, REVOKE, END):
         raise exit_codes.UsageError(
-            "Give 'make', 'rotate' or 'revoke', and the name of one key: 'kb keys make laptop-agent'; or 'end', and the"
-            " id of a program."
+            "Use 'make', 'rotate' or 'revoke' with the name of one key, as in 'kb keys make laptop-agent', or 'end'"
+            " with the ID of a program."
         )
     action, name = words
     if action == END:
@@ -104,15 +104,15 @@ def list_keys(*, json: bool) -> None:
 
 
 def audit(
-    document: Annotated[int | None, option("--document ID", "Only changes to the document with this id.")] = None,
+    document: Annotated[int | None, option("--document ID", "Only changes to the document with this ID.")] = None,
     by: Annotated[str | None, option("--by NAME", "Only changes by the key with this name.")] = None,
     limit: Annotated[int, option("-n N", "The maximum number of lines.", min=1)] = 50,
     json: Json = False,
 ) -> None:
     """Show all changes, with their time and key, newest first.
 
-    Each line contains the time, the key, the client, the action, and the document, job or key. None of the documents'
-    content is in the log. KB_AUDIT_DAYS sets how long kb keeps it.
+    Each line contains the time, the key, the client, the action, and the document, job or key. The log contains
+    none of the documents' content. KB_AUDIT_DAYS sets how long kb keeps it.
     """
     answer = call(lambda client: client.audit(document_id=document, by=by, limit=limit))
     nothing = "the log has no such change" if by or document else "the log has no changes"
@@ -120,7 +120,7 @@ def audit(
 
 
 def described(key: dict[str, Any]) -> str:
-    tags = f" documents with a tag of {', '.join(key['tags'])}" if key["tags"] else ""
+    tags = f" documents tagged {' or '.join(key['tags'])}" if key["tags"] else ""
     path = f" under {key['path']}" if key["path"] else ""
     until = f" until {output.format_time(key['expires_at'])}" if key.get("expires_at") else ""
     calls = f" {key['per_minute']} times per minute" if key.get("per_minute") else ""

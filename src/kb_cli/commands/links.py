@@ -13,7 +13,7 @@ def links(
     broken: Annotated[bool, option("--broken", "Only links that lead nowhere.")] = False,
     json: Json = False,
 ) -> int:
-    """List the links from a document and to it.
+    """List the links to and from a document.
 
     Links are [[Note]], ![[embed]], Markdown links to files, kb://documents/ID, and addresses of web pages in kb. A name
     leads to the nearest document with that name, as in Obsidian.
@@ -33,7 +33,7 @@ def links(
         ("LINK", "ID", "TITLE", "TEXT"), rows, "no broken links" if broken else "no links to or from this document"
     )
     if (more := answer["linked_from_count"] - len(answer["linked_from"])) > 0:
-        output.print_aside(f"and {more} more documents with links to it")
+        output.print_aside(f"and {more} more documents that link to it")
     if not answer["complete"]:
         output.print_aside("kb is still reading the links of older documents, so some may be missing")
     return OK

@@ -25,8 +25,8 @@ def list_(
 ) -> None:
     """List documents, most recently added or changed first.
 
-    The date is the document's own or, if it has none, the day on which it was added or last changed. In a pipe or
-    a file, each document is one line, with tabs between the columns.
+    The date is the document's own or, if it has none, the day on which it was added or last changed. If you
+    pipe or redirect the output, each document is one line, with tabs between the columns.
     """
     query = filters.to_request("tag")
     order = "id" if sort == "added" or (oldest and not recent) else sort

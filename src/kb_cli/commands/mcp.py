@@ -24,7 +24,7 @@ def mcp(
         argument("CLIENT", "The client, such as cursor; by default, kb prints all of them.", complete=complete_clients),
     ] = None,
     write: Annotated[
-        bool, option("--write", "Add kb to the client's own file. kb makes a backup of it first.")
+        bool, option("--write", "Add kb to the client's own configuration file, after making a backup of it.")
     ] = False,
     plugin: Annotated[
         Path | None,
@@ -63,7 +63,7 @@ def mcp(
         output.print_line(clients[client].configuration(url, headers))
     else:
         parts = [f"# {each.title}: {each.place}\n{each.configuration(url, headers)}" for each in clients.values()]
-        output.print_line("\n\n".join([*parts, "# One of them: kb mcp cursor. Into its file: kb mcp cursor --write"]))
+        output.print_line("\n\n".join([*parts, "# To print one: kb mcp cursor. To write it: kb mcp cursor --write"]))
 
 
 def write_configuration(name: str, client: Client, url: str, headers: dict[str, str]) -> None:
@@ -78,7 +78,7 @@ def write_configuration(name: str, client: Client, url: str, headers: dict[str, 
     backup_note = f" The previous file is in {back_up(file)}." if before and after != before else ""
     if after != before:
         replace_file(file, after)
-    output.print_line(f"{client.title} now knows kb, through {file}.{backup_note} Restart {client.title}.")
+    output.print_line(f"kb is now set up in {file}.{backup_note} Restart {client.title}.")
     warn_of_repository(file, has_key=bool(headers))
 
 
@@ -88,5 +88,5 @@ def warn_of_repository(file: Path, *, has_key: bool) -> None:
     if has_key and root:
         output.print_error(
             f"{file} contains your agent key (KB_MCP_API_KEY) and is in the Git repository {root}. Add the file to"
-            " .gitignore, so that no commit publishes the key."
+            " .gitignore so that you do not commit the key."
         )

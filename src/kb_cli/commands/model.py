@@ -25,7 +25,7 @@ Action = Literal["list", "use", "rollback", "finish", "measure", "pack", "export
 
 
 def model(
-    action: Annotated[Action, argument("|".join(get_args(Action)), "The action; see above.")] = "list",
+    action: Annotated[Action, argument("|".join(get_args(Action)), "What to do, as explained above.")] = "list",
     name: Annotated[str | None, argument("NAME|DIR|FILE", "The model.")] = None,
     target: Annotated[Path | None, argument("TARGET", TARGET)] = None,
     yes: Annotated[bool, option("--yes -y", "Do not ask for confirmation (required in scripts).")] = False,
@@ -38,7 +38,7 @@ def model(
     It also takes a sentence-transformers folder, or a file that 'pack' wrote on another machine. The engine then
     recomputes all vectors; searches use the old ones until it is done. 'rollback' returns to the old model, until
     'finish' deletes its vectors. 'kb reembed status' shows the progress. 'measure' reads documents and
-    questions in BEIR format, and keeps with the model how to read its cosines, and whether it may run in int8.
+    questions in BEIR format, and saves for this model how to read its cosines, and whether it can run in int8.
     'export' converts a model that 'use' cannot take; it needs 'kb-local[export]', which installs torch.
     """
     match action:
@@ -96,7 +96,7 @@ def show_models(json: bool) -> int:
 def speed_of(each: Mapping[str, Any]) -> str:
     if not each["passages_per_second"]:
         return ""
-    return f"{'' if each['is_in_use'] else 'about '}{each['passages_per_second']:,.0f} passages per second here"
+    return f"{'' if each['is_in_use'] else 'about '}{each['passages_per_second']:,.0f} passages/s on this machine"
 
 
 def duration(seconds: float) -> str:
@@ -138,10 +138,10 @@ def confirm(name: str) -> None:
         f"kb will compute the vectors of {answer['passages']:,} passages with {name}; searches keep working."
     )
     if known and not known["is_installed"]:
-        output.print_line(f"It downloads {known['megabytes']:,} MB first ({known['licence']}).")
+        output.print_line(f"kb will download {known['megabytes']:,} MB first ({known['licence']}).")
     if known and known["seconds"]:
         output.print_line(f"All vectors will be ready {duration(known['seconds'])}, if kb has little else to do.")
-    if not typer.confirm("Go on?"):
+    if not typer.confirm("Continue?"):
         raise typer.Abort
 
 
@@ -165,7 +165,7 @@ def measure(name: str, folder: Path) -> int:
         ndcg[precision] = mean([ndcg_of(*each) for each in zip(questions, ranking.keys, strict=True)]).value
         output.print_line(f"{precision}: nDCG@10 {ndcg[precision]:.4f}, {ranking.pace:.1f} passages per CPU second")
     if "int8" not in ndcg:
-        output.print_line("int8 could not be measured, so kb keeps nothing.")
+        output.print_line("int8 could not be measured, so kb saved no result.")
         return exit_codes.FAILURE
     suits_int8 = ndcg["int8"] >= ndcg["fp32"] - LOST
     if not model.is_default:
@@ -207,7 +207,7 @@ SECONDS = 10
 
 
 def device(
-    seconds: Annotated[int, option("--seconds N", "How many seconds to measure.", min=0)] = SECONDS,
+    seconds: Annotated[int, option("--seconds N", "How long to measure, in seconds.", min=0)] = SECONDS,
     json: Annotated[bool, option("--json", "Print only JSON.")] = False,
 ) -> None:
     """Show the device that runs the model, and measure its speed.

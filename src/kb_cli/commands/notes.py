@@ -11,12 +11,12 @@ from kb_cli.runtime.exit_codes import LocalError, UsageError
 from kb_cli.runtime.options import NO_TERMINAL, Json, Yes, argument
 
 Action = Literal["status", "delete", "restore"]
-OFF = "the engine has no notes folder; set KB_NOTES_DIR, and restart it"
+OFF = "the engine has no notes folder; set KB_NOTES_DIR, then restart the engine"
 
 
 def notes(
-    action: Annotated[Action, argument("|".join(get_args(Action)), "The action; see above.")] = "status",
-    folder: Annotated[str, argument("FOLDER", "A folder from 'kb watch add --both'.")] = "",
+    action: Annotated[Action, argument("|".join(get_args(Action)), "What to do, as explained above.")] = "status",
+    folder: Annotated[str, argument("FOLDER", "A folder added with 'kb watch add --both'.")] = "",
     yes: Yes = False,
     json: Json = False,
 ) -> int:
@@ -24,8 +24,8 @@ def notes(
 
     With KB_NOTES_DIR, the engine keeps a Markdown file of each note in a folder, and you can edit either. If many files
     go missing at once, it deletes no note until you decide: 'delete' moves their notes to the bin, 'restore' writes the
-    files again. To decide about a folder from 'kb watch add --both', add its name. Exit code 1 means that kb needs your
-    attention.
+    files again. To decide about a folder that you added with 'kb watch add --both', add its name. Exit code 1 means
+    that kb needs your attention.
     """
     if action == "status":
         answer = call(lambda client: client.status()).get("notes_folder")
@@ -52,7 +52,7 @@ def confirm() -> None:
 
 def described(folder: dict[str, Any]) -> dict[str, object]:
     return {
-        "folder": folder["path"] if folder["held"] else f"{folder['path']}, kept by another engine",
+        "folder": folder["path"] if folder["held"] else f"{folder['path']}, managed by another engine",
         "files": progress(folder),
         "to write": folder["waiting"] or None,
         "trouble": " ".join(folder["trouble"]) or folder["stopped"],

@@ -14,9 +14,9 @@ from kb_cli.runtime.progress import status_line
 Action = Literal["start", "status", "stop", "resume", "rollback", "finish"]
 DONE = {
     None: "no other vectors exist",
-    "building": "the engine computes other vectors",
+    "building": "the engine is computing other vectors",
     "stopped": "stopped before all vectors were computed: 'kb reembed resume' continues",
-    "returning": "the engine switches back to the previous vectors",
+    "returning": "the engine is switching back to the previous vectors",
     "kept": "the previous vectors are kept: 'kb reembed rollback' uses them again, 'kb reembed finish' deletes them",
 }
 AT_WORK = ("building", "returning")
@@ -24,7 +24,7 @@ PAUSE_SECONDS = 1.0
 
 
 def reembed(
-    action: Annotated[Action, argument("|".join(get_args(Action)), "The action; see above.")] = "start",
+    action: Annotated[Action, argument("|".join(get_args(Action)), "What to do, as explained above.")] = "start",
     wait: Annotated[bool, option("--wait", "Wait until all vectors are computed.")] = False,
     json: Json = False,
 ) -> int:

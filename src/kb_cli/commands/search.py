@@ -50,21 +50,21 @@ def search(
     fts_only: Annotated[bool, option("--fts-only", "Search only by words (keyword search).")] = False,
     vec_only: Annotated[bool, option("--vec-only", "Search only by meaning (semantic search).")] = False,
     exact: Annotated[bool, option("--exact", "Compare all vectors: slower, but no match is missed.")] = False,
-    open_: Annotated[bool, option("--open", "Open the file or web page of the best result.")] = False,
+    open_: Annotated[bool, option("--open", "Open the best result's file or web page.")] = False,
     explain: Annotated[bool, option("--explain", "Show how kb computed each score.")] = False,
     ids: IdsOnly = False,
     json: Json = False,
 ) -> int:
     """Find the passages that answer a query, best first.
 
-    kb searches by words and by meaning, so it nearly always finds something. If no document contains any word of the
-    query, kb says so.
+    kb searches by words and by meaning, so it nearly always finds something. If no document contains any word from
+    the query, kb says so.
 
     The query can contain operators: tag:x, #x, path:x, type:pdf, after:2026-03, before:2026, by:ada, -word, "a phrase",
     and a dash before any of them to exclude it. Put such a query in single quotes; docs/query.md has the rules.
     """
     if not " ".join(query).strip():
-        raise exit_codes.UsageError("The query is empty. Give words or a question: 'kb search spare key'.")
+        raise exit_codes.UsageError("The query is empty. Enter words or a question: 'kb search spare key'.")
     if fts_only and vec_only:
         raise Invalid("Use --fts-only or --vec-only, not both. To search by words and by meaning, leave both out.")
     request = filters.to_request("tags") | {

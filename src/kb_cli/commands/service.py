@@ -44,7 +44,7 @@ NO_BUS = (
 def service(
     action: Annotated[
         Literal["install", "status", "stop", "uninstall"],
-        argument("install|status|stop|uninstall", "The action; see above."),
+        argument("install|status|stop|uninstall", "What to do, as explained above."),
     ],
     quiet: Annotated[bool, option("--quiet", "Print nothing on success.")] = False,
 ) -> int:
@@ -255,7 +255,7 @@ def backup_copies(files: Iterable[Path]) -> set[Path]:
 def refuse_second(settings: Mapping[str, str]) -> None:
     """Refuse to start a service while another engine uses the data folder."""
     if running := find_running(data_folder({**os.environ, **settings})):
-        raise LocalError(f"Another engine already uses this data folder: {running}. Stop it, then install the service.")
+        raise LocalError(f"Another engine is using this data folder: {running}. Stop it, then install the service.")
 
 
 def systemctl(*words: str) -> None:
@@ -283,4 +283,4 @@ def end_of(command: list[str], remedy: str = "") -> subprocess.CompletedProcess[
     try:
         return subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - of our own words
     except OSError:
-        raise LocalError(f"This machine has no program {command[0]}.{remedy}") from None
+        raise LocalError(f"{command[0]} is not installed on this machine.{remedy}") from None

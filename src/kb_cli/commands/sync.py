@@ -21,19 +21,17 @@ def sync(
     options: FolderOptions,
     watch: Annotated[bool, option("--watch", "Keep running, and sync after each change.")] = False,
     dry_run: Annotated[bool, option("--dry-run", "Only show the changes that kb would make.")] = False,
-    yes: Annotated[
-        bool, option("--yes -y", "Let --delete delete many documents at once, or a whole folder's.")
-    ] = False,
+    yes: Annotated[bool, option("--yes -y", "Let --delete delete many documents at once, or all in a folder.")] = False,
     take_over: TakeOver = False,
     both: Annotated[
-        bool, option("--both", "Also write notes that change in kb to their Markdown files, from now on.")
+        bool, option("--both", "From now on, when a note changes in kb, also write it to its Markdown file.")
     ] = False,
     json: Json = False,
 ) -> int:
     """Keep the knowledge base in sync with a folder.
 
     kb adds new files, replaces the documents of changed files, and skips unchanged files. When the command ends, you
-    can search all of them. A file that you rename or move within the folder keeps its document, with its id, dates and
+    can search all of them. A file that you rename or move within the folder keeps its document, with its ID, dates and
     tags. As with 'kb add', kb skips files listed in .gitignore or .kbignore, and links that lead out of the folder.
     Documents from an archive stay even if the archive is gone; to delete them, use 'kb delete'.
 
@@ -41,9 +39,9 @@ def sync(
     be read, or their files are online-only. If a folder is suddenly empty, or if more than five documents and more than
     a fifth of them all, would be deleted at once, kb reports this and deletes nothing until you add --yes. If a deleted
     file reappears, kb restores its document from the bin. Each name belongs to one folder on one machine, so give
-    another folder a name of its own (--as).
+    another folder its own name (--as).
 
-    With --both, the engine keeps the folder and kb in step from now on, like 'kb watch add --both', and the command
+    With --both, the engine keeps the folder and kb in sync from now on, like 'kb watch add --both', and the command
     ends once both sides are the same.
 
     With --json, kb prints {"files", "deleted"}: files as in 'kb add --json', and deleted as a list of source paths.

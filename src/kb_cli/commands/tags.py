@@ -9,13 +9,13 @@ from kb_cli.runtime.engine_call import call, report_each
 from kb_cli.runtime.exit_codes import OK, UsageError
 from kb_cli.runtime.options import Json, Why, argument, option, split_tags
 
-FROM_TEXT = "'{old}' is also in the text of {documents}. Change it there too: adding the text again adds the tag again."
+FROM_TEXT = "'{old}' is also in the text of {documents}. Change it there too, or adding the text again re-adds the tag."
 NO_TAGS = "no document has a tag; add some with 'kb tag ID --add A,B', or with --tags when you add documents"
 
 
 def tag(
     ids: Annotated[
-        list[DocumentId] | None, argument("ID", "One or more document ids, as 'kb list' shows them, or paths.", min=1)
+        list[DocumentId] | None, argument("ID", "One or more document IDs, as 'kb list' shows them, or paths.", min=1)
     ] = None,
     add: Annotated[
         list[str] | None, option("--add A,B", "Tags to add, such as house,roof.", complete=complete_tags)
@@ -37,10 +37,10 @@ def tag(
     new, old = split_tags(add), split_tags(remove)
     if rename:
         if ids or new or old:
-            raise UsageError("--rename changes all documents: leave out ids, --add and --remove.")
+            raise UsageError("--rename changes all documents: leave out IDs, --add and --remove.")
         return rename_tag(*rename, why=why, json=json)
     if not ids:
-        raise UsageError("Name the documents by their ids, or rename a tag with --rename OLD NEW.")
+        raise UsageError("Name the documents by their IDs, or rename a tag with --rename OLD NEW.")
     if not (new or old):
         raise UsageError("Name the tags to change: --add A,B or --remove A,B.")
     return report_each(

@@ -33,15 +33,15 @@ def undo(
 ) -> int:
     """Undo the last operation, or all operations since a time.
 
-    An operation is everything that one command, request or sync round changed. kb shows a summary and asks for
-    confirmation. Added documents go to the bin, and deleted ones come back with the same ids. The next 'kb undo' undoes
+    An operation is everything that one command, request or sync changed. kb shows a summary and asks for
+    confirmation. Added documents go to the bin, and deleted ones come back with the same IDs. The next 'kb undo' undoes
     this undo. --list shows earlier operations with their numbers.
     """
     if list_:
         output.print_list(call(lambda client: client.operations(limit=limit)), "operations", COLUMNS, json=json)
         return exit_codes.OK
     if number is not None and (since or key):
-        raise exit_codes.UsageError("Give an OPERATION, or --since or --key, not both.")
+        raise exit_codes.UsageError("OPERATION cannot be used with --since or --key.")
     since_time = parse_moment("--since", since)
     try:
         planned = call(lambda client: client.undo(since_time, operation=number, key=key, dry_run=True))
@@ -92,7 +92,7 @@ def report(answer: dict[str, Any], json: bool, *, whole: bool = False) -> int:
 
 def summary(answer: dict[str, Any]) -> str:
     operation = answer["operation"]
-    of = f"operation {operation['number']} of {output.format_time(operation['at'])}: " if operation else ""
+    of = f"operation {operation['number']} from {output.format_time(operation['at'])}: " if operation else ""
     return of + count_changes(answer)
 
 

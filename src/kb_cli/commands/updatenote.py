@@ -67,10 +67,10 @@ def updatenote(
     tags = {"tags_add": split_tags(tags_add), "tags_remove": split_tags(tags_remove)}
     change |= {name: value for name, value in tags.items() if value}
     if if_match is not None and not (text or change):
-        raise UsageError("--if-match needs a change: give TEXT, or an option such as --append.")
+        raise UsageError("--if-match needs a change: add TEXT, or an option such as --append.")
     given = read_text(text) if text or not change else None
     if given is not None and not text:
-        raise UsageError("To replace the whole note with the piped text, give - as TEXT.")
+        raise UsageError("To replace the whole note with the piped text, use - as TEXT.")
     if given is None and not change:
         note, is_sent = edit(document_id, why)
     else:
@@ -82,7 +82,7 @@ def updatenote(
 
 
 def outcome(note: dict[str, Any]) -> str:
-    return "updated" if note.get("embedded", True) else "updated; keyword search finds it, semantic search in a moment"
+    return "updated" if note.get("embedded", True) else "updated; keyword search finds it now, semantic search soon"
 
 
 def update(
@@ -102,8 +102,8 @@ def update(
         with suppress(KbError):  # the change stays refused, with or without the difference
             output.print_aside(call(lambda client: difference(client, document_id, if_match or "")))
         raise Changed(
-            f"Note {document_id} has another version now, not the version that you changed."
-            " kb kept it and did not apply your change."
+            f"Note {document_id} has been changed since the version that you used."
+            " kb kept the new version and did not apply your change."
         ) from None
 
 
@@ -130,7 +130,7 @@ async def difference(client: EngineClient, document_id: int, version: str) -> st
             lines += unified_diff(
                 before,
                 output.document_text(note).splitlines(),
-                "the version that you gave",
+                "the version that you used",
                 "the current version",
                 n=1,
                 lineterm="",

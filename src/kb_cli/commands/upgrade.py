@@ -22,13 +22,13 @@ OTHERWISE: Final = "pip install --upgrade kb_local-NEW.whl (in this environment)
 
 
 def upgrade(
-    check: Annotated[bool, option("--check", "Only check the database; fail if this kb cannot use it.")] = False,
+    check: Annotated[bool, option("--check", "Only check the database; fail if this version cannot use it.")] = False,
     json: Json = False,
 ) -> int:
-    """Show how to upgrade kb here, and what the next start does to the database.
+    """Show how to upgrade kb, and what the next start does to the database.
 
-    It changes nothing, and it does not look up the newest version: kb never connects to the internet for that. Run 'kb
-    upgrade --check' after you install a new version and before you start it.
+    It changes nothing, and it does not look up the newest version: kb never connects to the internet to do that. Run
+    'kb upgrade --check' after you install a new version and before you start it.
     """
     start = require("kb.store.sqlite.next_start").next_start(data_settings())
     environment = Path(sys.prefix)

@@ -34,8 +34,8 @@ START_SECONDS = 6
 """How long 'kb watch add' waits for the program that watches."""
 
 NO_PROGRAM = (
-    "No program on this machine watches it yet. 'kb serve' and 'kb service' watch for their own engine;"
-    " for an engine elsewhere, start 'kb watch run'."
+    "No program on this machine is watching it yet. 'kb serve' and 'kb service' watch folders for their own engine"
+    " only; for an engine elsewhere, start 'kb watch run'."
 )
 
 
@@ -45,16 +45,16 @@ def watch(
         list[str],
         argument(
             "add FOLDER | list | now [FOLDER] | remove FOLDER | run",
-            "An action, and a folder or the name of a watched folder.",
+            "The action, and the folder (its path or its name).",
             complete=complete_actions(ADD, LIST, NOW, REMOVE, RUN),
         ),
     ],
     options: FolderOptions,
     take_over: TakeOver = False,
-    yes: Annotated[bool, option("--yes -y", "With 'now': delete many documents at once, or a whole folder's.")] = False,
+    yes: Annotated[bool, option("--yes -y", "With 'now': delete many documents at once, or all in a folder.")] = False,
     json: Json = False,
     both: Annotated[
-        bool, option("--both", "With 'add': also write notes that change in kb to their Markdown files.")
+        bool, option("--both", "With 'add': when a note changes in kb, also write it to its Markdown file.")
     ] = False,
     new_notes: Annotated[
         str | None, option("--new-notes", "With --both: the subfolder for notes without a path.")
@@ -64,10 +64,10 @@ def watch(
     """Keep folders in sync in the background.
 
     'add' remembers a folder with its options, or changes its options. 'kb serve' and 'kb service' then sync it after
-    each change. 'list' shows the last sync of each folder, as does the page Folders in the web interface. 'now' syncs
+    each change. 'list' shows the last sync of each folder, as does the Folders page in the web interface. 'now' syncs
     at once. 'remove' stops watching a folder and keeps its documents.
 
-    The options mean the same as in 'kb sync'. kb remembers this machine's folders in ~/.config/kb/watched.
+    The options work as in 'kb sync'. kb remembers this machine's folders in ~/.config/kb/watched.
     For an engine on another machine, start 'kb watch run' where the folders are; it runs until you stop it.
 
     With --both, the Markdown files become notes, which you, your programs and your agents can edit on either side. The
@@ -80,21 +80,21 @@ def watch(
         if both:
             return add_both(folder, new_notes, json=json)
         if new_notes is not None:
-            raise UsageError("--new-notes needs --both.")
+            raise UsageError("--new-notes only works with --both.")
         return add(folder, json=json)
     if any(vars(options).values()) or take_over or both or new_notes is not None:
         raise UsageError("Folder options such as --tags, --delete and --both only work with 'add'.")
     if action == NOW and len(folders) <= 1:
         return sync_now(folders[0] if folders else None, yes=yes, json=json)
     if yes:
-        raise UsageError("--yes is only for 'now'.")
+        raise UsageError("--yes only works with 'now'.")
     if action == LIST and not folders:
         return list_watched(json=json)
     if action == REMOVE and len(folders) == 1:
         return remove(folders[0], json=json)
     if action == RUN and not folders:
         return run(is_child=child)
-    raise UsageError("Give 'add', 'now' or 'remove' with one folder, 'list', or 'run': 'kb watch add ~/vault'.")
+    raise UsageError("Use 'add', 'now' or 'remove' with one folder, or 'list' or 'run' alone: 'kb watch add ~/vault'.")
 
 
 def add(folder: Folder, *, json: bool) -> int:
@@ -140,7 +140,7 @@ def add_both(folder: Folder, new_notes: str | None, *, json: bool) -> int:
     if json:
         output.print_json({"path": str(folder.path), "prefix": prefix, "is_watched": is_watched})
         return exit_codes.OK
-    output.print_line(f"kb keeps {folder.path} as {prefix.rstrip('/')}, in both directions.")
+    output.print_line(f"kb now keeps {folder.path} in sync as {prefix.rstrip('/')}, in both directions.")
     return exit_codes.OK
 
 
@@ -209,13 +209,13 @@ def refuse_overlap(folder: Folder, known: list[dict[str, Any]]) -> None:
         other, name = Path(row["path"]), row["prefix"].rstrip("/")
         if other == whole and row["prefix"] != folder.prefix:
             raise UsageError(
-                f"kb already watches {other} as {name}. For another name, first run 'kb watch remove {name}'."
+                f"kb is already watching {other} as {name}. To use another name, first run 'kb watch remove {name}'."
             )
         if other in whole.parents:
-            raise UsageError(f"kb already watches {whole} as a part of {other}, which has the name {name}.")
+            raise UsageError(f"kb is already watching {whole} as part of {other} (named {name}).")
         if whole in other.parents:
             raise UsageError(
-                f"{whole} contains {other}, which kb already watches as {name}. To watch all of it, first run"
+                f"{whole} contains {other}, which kb is already watching as {name}. To watch all of it, first run"
                 f" 'kb watch remove {name}'."
             )
 
@@ -254,7 +254,7 @@ def list_watched(*, json: bool) -> int:
     for row in rows:
         print_faults(row)
     for record in unknown:
-        output.print_error(f"{record.path}: this engine does not know it: it was added to {record.engine_url}.")
+        output.print_error(f"{record.path} was added to {record.engine_url}, so this engine does not know it.")
     return exit_codes.OK
 
 
@@ -281,7 +281,7 @@ def sync_now(word: str | None, *, yes: bool, json: bool) -> int:
     if not chosen:
         raise UsageError("No folder on this machine is watched for this engine. 'kb watch add FOLDER' adds one.")
     if json and len(chosen) > 1:
-        raise UsageError("--json needs one folder: 'kb watch now FOLDER --json'.")
+        raise UsageError("--json works with one folder only: 'kb watch now FOLDER --json'.")
     return max(sync_record(record, yes=yes, json=json) for record in chosen)
 
 
@@ -339,7 +339,7 @@ def found(word: str, records: list[WatchedFolder]) -> WatchedFolder:
         if resolved(Path(record.path)) == resolved(path):
             return record
     names = ", ".join(record.name for record in records)
-    raise UsageError(f"This machine does not watch {word} for this engine. It watches {names or 'no folder'}.")
+    raise UsageError(f"This machine is not watching {word} for this engine. It is watching {names or 'no folder'}.")
 
 
 def remove(word: str, *, json: bool) -> int:

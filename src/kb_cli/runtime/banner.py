@@ -38,7 +38,7 @@ def print_starting(folder: Path) -> None:
 
 
 OPEN = (
-    "every account and program on this machine can read and change your data;"
+    "any account or program on this machine can read and change your data;"
     " set KB_API_KEY and KB_MCP_API_KEY to prevent this"
 )
 """The risk of running without a key."""
@@ -54,7 +54,7 @@ def print_ready(url: str, folder: Path, apps: Iterable[str], *, is_open: bool) -
         "  for you          kb add ~/Documents  (or a note: kb addnote 'the key is under the mat')",
         "                   kb search where is the key",
         *agents,
-        "  to keep it       kb service install  (starts kb at each login)",
+        "  at each login    kb service install  (starts kb in the background)",
         "",
         *((f"In a browser: {url}",) if "web" in apps else ()),
         f"HTTP API: {url}/docs. To see a log, set KB_LOG_LEVEL=info.",

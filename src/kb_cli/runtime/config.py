@@ -116,8 +116,8 @@ def load_config() -> Config:
     chosen = selected_profile.get() or os.environ.get(PROFILE_VARIABLE)
     profile = chosen or preferred
     if profile and profile not in profiles:
-        known = ", ".join(profiles) or "no profiles"
-        raise SettingError(f"{path}: the profile {profile!r} does not exist. The file has {known}.")
+        known = f"Its profiles are {', '.join(profiles)}" if profiles else "The file has no profiles"
+        raise SettingError(f"{path}: the profile {profile!r} does not exist. {known}.")
     if profile:
         settings = _file_settings(profiles[profile], f"{path}: profiles.{profile}.")
     else:
@@ -223,7 +223,7 @@ def _check_url(url: str, source: str) -> None:
     except ValueError:
         is_valid = False
     if not is_valid:
-        raise SettingError(f"{source}: {url!r} is not a URL such as {DEFAULT_ENGINE_URL}.")
+        raise SettingError(f"{source}: {url!r} is not a valid URL. Use one such as {DEFAULT_ENGINE_URL}.")
 
 
 def _check_key(key: str, source: str) -> None:

@@ -29,7 +29,7 @@ async def find_id(client: EngineClient, path: str) -> int:
         documents = (await client.documents(source_path=source_path))["documents"]
         if len(documents) > 1:
             ids = ", ".join(str(document["id"]) for document in documents)
-            raise UsageError(f"Several documents come from {source_path}. Give one of their ids: {ids}.")
+            raise UsageError(f"Several documents come from {source_path}. Use one of their IDs: {ids}.")
         if documents:
             return int(documents[0]["id"])
     raise NotFound(f"No document comes from {path}. 'kb list --name' finds documents by file name.")

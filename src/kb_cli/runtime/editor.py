@@ -66,7 +66,7 @@ def run_editor(command: list[str], consequence: str = ".") -> None:
         status = subprocess.run(command, check=False).returncode  # noqa: S603 - the user's own editor
     except OSError as error:
         raise LocalError(
-            f"The editor {command[0]} does not start: {error.strerror}. Set VISUAL or EDITOR to another one."
+            f"The editor {command[0]} could not be started: {error.strerror}. Set VISUAL or EDITOR to another one."
         ) from None
     if status:
         raise LocalError(f"The editor {command[0]} ended with status {status}{consequence}")
@@ -79,5 +79,5 @@ def editor_command(editor: str) -> list[str]:
     except ValueError as error:
         raise UsageError(f"VISUAL or EDITOR: {editor!r} is not a command: {error}.") from None
     if not words:
-        raise UsageError("Give the TEXT, or set VISUAL or EDITOR to your editor: 'export EDITOR=nano'.")
+        raise UsageError("Add the TEXT, or set VISUAL or EDITOR to your editor: 'export EDITOR=nano'.")
     return [word.strip('"') for word in words] if os.name == "nt" else words

@@ -40,8 +40,8 @@ def recall(number: int) -> dict[str, Any]:
         last = {}
     if last.get("engine") != load_config().engine_url:
         raise UsageError(
-            "kb does not know your last search on this engine. Run 'kb search' in a terminal, without a pipe or a file,"
-            " or give the ID of the document."
+            "kb does not know your last search on this engine. Run 'kb search' in a terminal, without piping or"
+            " redirecting its output, or use the document's ID."
         )
     hits: list[dict[str, Any]] = last["hits"]
     if number > len(hits):

@@ -121,7 +121,7 @@ def start(command: list[str]) -> None:
             start_new_session=True,
         )
     except OSError as error:
-        raise LocalError(f"{command[0]} does not start: {error.strerror}.") from None
+        raise LocalError(f"{command[0]} could not be started: {error.strerror}.") from None
 
 
 def launch(target: str) -> None:

@@ -15,7 +15,7 @@ import typer
 
 from kb.api.date_parsing import moment
 from kb.api.errors import Invalid
-from kb.api.file_types import OWN_TYPES
+from kb.api.file_types import KINDS, OWN_TYPES
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.document_paths import DocumentId
 from kb_cli.runtime.exit_codes import UsageError
@@ -76,18 +76,23 @@ Exclude = Annotated[
 ]
 FollowLinks = Annotated[bool, option("--follow-links", "Also follow links to files outside the folder.")]
 DeleteMissing = Annotated[
-    bool, option("--delete", "Delete the documents, but never notes, whose file is gone from the folder.")
+    bool, option("--delete", "Delete documents whose file is gone from the folder, but never notes.")
 ]
 FolderName = Annotated[
     str | None, option("--as NAME", "The name of the folder in source paths, such as vault, instead of its path.")
 ]
 TakeOver = Annotated[bool, option("--take-over", "Take over the name from another folder or machine.")]
-ABOUT_ID = "The document's id, as 'kb list' shows it, or its path."
+ABOUT_ID = "The document's ID, as 'kb list' shows it, or its path."
 Id = Annotated[DocumentId, argument("ID", ABOUT_ID, min=1)]
-Ids = Annotated[list[DocumentId], argument("ID", "One or more document ids, as 'kb list' shows them, or paths.", min=1)]
-IdsOnly = Annotated[bool, option("--ids", "Print only document ids, one per line.")]
+Ids = Annotated[list[DocumentId], argument("ID", "One or more document IDs, as 'kb list' shows them, or paths.", min=1)]
+IdsOnly = Annotated[bool, option("--ids", "Print only document IDs, one per line.")]
 DocType = Annotated[
-    str | None, option("--type TYPE", f"Only documents of this type: {', '.join(OWN_TYPES)}.", complete=complete_types)
+    str | None,
+    option(
+        "--type TYPE",
+        f"Only documents of this type: {', '.join(OWN_TYPES)}; or of a kind: {', '.join(KINDS)}.",
+        complete=complete_types,
+    ),
 ]
 Lang = Annotated[str | None, option("--lang CODE", "Only documents in this language, as an ISO 639-1 code: de, fr.")]
 By = Annotated[
@@ -153,7 +158,7 @@ class FilterOptions:
             ("--name", self.name),
         ):
             if path == "":
-                raise UsageError(f"{option} is empty. Give a value, or leave the option out.")
+                raise UsageError(f"{option} is empty. Add a value, or leave out the option.")
         if self.doc_type is not None and self.doc_type not in OWN_TYPES:
             check_type(self.doc_type)
         request = {
@@ -232,7 +237,7 @@ def check_type(doc_type: str) -> None:
     from kb_cli.runtime.engine_call import call
 
     status = call(lambda client: client.status())
-    known = {*OWN_TYPES, *status.get("doc_types", ()), *status["documents"]}
+    known = {*OWN_TYPES, *KINDS, *status.get("doc_types", ()), *status["documents"]}
     if doc_type not in known:
         raise UsageError(f"--type: {doc_type!r} is not a document type{nearest(doc_type, sorted(known))}.")
 
@@ -254,7 +259,7 @@ def split_tags(tags: list[str] | None) -> list[str]:
 
 def parse_tag_filter(option: str, tags: list[str] | None) -> list[str]:
     if tags is not None and not split_tags(tags):
-        raise UsageError(f"{option} is empty. Name one or more tags, or leave the option out.")
+        raise UsageError(f"{option} is empty. Name one or more tags, or leave out the option.")
     return split_tags(tags)
 
 
@@ -267,7 +272,7 @@ def parse_date(option: str, word: str | None) -> str | None:
             return parsed
     except Invalid as error:
         raise UsageError(error.detail) from None
-    raise UsageError(f"{option} is empty. Give a date such as 2026-01-31 or 7d, or leave the option out.")
+    raise UsageError(f"{option} is empty. Enter a date such as 2026-01-31 or 7d, or leave out the option.")
 
 
 def parse_moment(option: str, word: str | None) -> str | None:

@@ -14,11 +14,11 @@ from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.file_selection import LEFT_OUT, FileSelection, select_files
 from kb_cli.sync.remote_files import fetch_extracted
 
-OTHER_SPELLING: Final = "another file here has the same name in another Unicode spelling; rename one of them"
+OTHER_SPELLING: Final = "another file in this folder has the same name in another Unicode spelling; rename one of them"
 
 
 OWN: Final = "kb keeps its own files in {}. Choose a separate folder."
-KEPT: Final = f"{OWN} The engine keeps that folder in step itself. To only read it, first run 'kb watch remove'."
+KEPT: Final = f"{OWN} The engine keeps that folder in sync itself. To only read it, first run 'kb watch remove'."
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ def host_name() -> str:
 def taken(folder: Folder, path: str, host: str) -> UsageError:
     return UsageError(
         f"{folder.prefix.rstrip('/')} is already the name of {path} on {host}; two folders with one name would undo"
-        " each other's changes. Give this folder another name (--as NAME), or the same name from now on (--take-over)."
+        " each other's changes. Choose another name for this folder (--as NAME), or take over this name (--take-over)."
     )
 
 

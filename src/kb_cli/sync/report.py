@@ -141,7 +141,7 @@ def summarize(items: Sequence[FileItem], selection: FileSelection, *, deleted: i
     if selection.skipped:
         kinds = ", ".join(f"{count} {suffix}" for suffix, count in sorted(selection.skipped.items()))
         parts.append(f"{sum(selection.skipped.values())} skipped ({kinds})")
-    parts += [f"{selection.leftovers} temporary files of other programs skipped"] if selection.leftovers else []
+    parts += [f"{selection.leftovers} temporary files from other programs skipped"] if selection.leftovers else []
     parts += [f"{len(selection.elsewhere)} not on this disk (only online)"] if selection.elsewhere else []
     parts += [f"{count} skipped by {name}" for name, count in sorted(selection.ignored.items())]
     if selection.outside:

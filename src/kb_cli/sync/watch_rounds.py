@@ -127,7 +127,7 @@ class Follower:
         except Unauthorized:
             return await self._fail(explain_key())
         except KbError as error:
-            return await self._fail(f"{error.detail} kb keeps trying, and then goes on watching.")
+            return await self._fail(f"{error.detail} kb keeps trying, and resumes watching once it succeeds.")
         except TyperException as error:
             return await self._fail(error.format_message())
         # A confirmation covers only the state that the user saw, not later rounds.

@@ -116,7 +116,7 @@ def download(answer: Response, content: BinaryIO) -> None:
         if content.tell() > MAX_BYTES:
             raise LocalError(f"it is {larger_than(MAX_BYTES)}")
         if time.monotonic() > deadline:
-            raise LocalError(f"the download takes longer than {TOTAL_SECONDS} seconds")
+            raise LocalError(f"the download took longer than {TOTAL_SECONDS} seconds")
 
 
 def page_addresses(address: str, answer: Response, content: BinaryIO, kind: str) -> Iterator[str]:

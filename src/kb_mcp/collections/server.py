@@ -50,7 +50,7 @@ CHANGING: Final = ("tags_add", "tags_remove")
 CONVENTION: Final = (
     " Each document is in one collection ({names}), stored as the tag collection:<name> and shown as `collection`."
 )
-ON_SEARCH: Final = " To search only one collection, give collection."
+ON_SEARCH: Final = " To search only one collection, pass collection."
 ON_ADDING: Final = " Without collection, the document goes to {default}."
 
 
@@ -143,7 +143,7 @@ def set_collection_tool(membership: Membership) -> Callable[..., Awaitable[ToolR
     ) -> ToolResult:
         """Move a document to another collection, or out of all collections.
 
-        Use it if a document is in the wrong collection. For a new document, give collection to kb_addnote or
+        Use it if a document is in the wrong collection. For a new document, pass collection to kb_addnote or
         kb_upload_start instead. Nothing else changes. Returns the document, without its text.
         """
         tag = membership.tag(collection) if collection else None

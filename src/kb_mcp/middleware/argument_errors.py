@@ -38,8 +38,8 @@ MESSAGES: Final = {
     "int_type": "must be a whole number, such as 131.",
     "bool_parsing": "must be true or false.",
     "bool_type": "must be true or false.",
-    "string_type": "must be a text.",
-    "string_too_short": "is empty. Give at least one word.",
+    "string_type": "must be a string.",
+    "string_too_short": "is empty. Enter at least one word.",
     "greater_than_equal": "must be at least {ge}.",
     "less_than_equal": "must be at most {le}.",
     "literal_error": "must be {expected}.",
@@ -87,7 +87,7 @@ class ArgumentErrors(Middleware):
         if not isinstance(name, str) or not re.search(r"[^\W\d]", name) or len(name) > MAX_NAME * 2:
             return ""
         if (given := parse_id(name)) != name:
-            return f" Give only the number: {given}."
+            return f" Pass only the number: {given}."
         try:
             documents = await documents_called(self._engine, name) or await self._titled(name)
         except KbError:

@@ -30,7 +30,7 @@ class CallMetrics(Middleware):
     def __init__(self, registry: CollectorRegistry, tracer: Tracer) -> None:
         self._tracer = tracer
         self._seconds = Histogram(
-            "kb_mcp_call_seconds", "Time of a tool call.", ["tool", "outcome"], registry=registry, buckets=BUCKETS
+            "kb_mcp_call_seconds", "Time for a tool call.", ["tool", "outcome"], registry=registry, buckets=BUCKETS
         )
 
     async def on_call_tool(self, context: ToolCall, call_next: NextTool) -> ToolResult:

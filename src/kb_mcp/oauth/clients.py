@@ -70,7 +70,7 @@ class Client(OAuthClientInformationFull):
             return None
         known: list[str] = [scope for scope in SCOPES if scope in requested_scope.split()]
         if not known:
-            raise InvalidScopeError(f"scope: kb has {', '.join(SCOPES)}")
+            raise InvalidScopeError(f"scope: kb only knows {', '.join(SCOPES)}")
         return known
 
 

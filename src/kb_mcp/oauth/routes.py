@@ -188,7 +188,7 @@ class AuthorizationPages(AuthorizationHandler):
         if client is None:
             return refusal_page(
                 "kb does not know this program. Remove the connection from the program, and add it again. If the"
-                " program has an id of its own, the owner of this server can allow it with KB_MCP_OAUTH_REDIRECTS."
+                " program has its own ID, the owner of this server can allow it with KB_MCP_OAUTH_REDIRECTS."
             )
         if not client.takes(callback):
             return refusal_page(

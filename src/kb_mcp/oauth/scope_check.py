@@ -32,7 +32,7 @@ class ScopeCheck:
             return await self._app(scope, receive, send)
         first = await receive()
         if await self._writes(first.get("body", b"")):
-            error = Forbidden("This access only lets the program read. Connect it again, and let it write.")
+            error = Forbidden("This access only lets the program read. Connect the program again, and let it write.")
             header = {"WWW-Authenticate": f'{self._challenge}, error="insufficient_scope"'}
             return await problem(error, header)(scope, receive, send)
         return await self._app(scope, replayed(first, receive), send)

@@ -29,7 +29,7 @@ def parse_version(text: str) -> str:
     """
     version = text.strip(" \"'.,").lower().removeprefix("version").strip(" \"':=")
     if not VERSION.fullmatch(version):
-        raise Invalid("if_match: not a version. Give the value after 'version' in kb_get, such as 3f2a9c0d.")
+        raise Invalid("if_match: not a version. Pass the value after 'version' in kb_get, such as 3f2a9c0d.")
     return version
 
 

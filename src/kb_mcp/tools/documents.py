@@ -52,7 +52,7 @@ MAX_ALIKE: Final = 120
 CHARACTERS_OF_A_CHUNK: Final = 400
 """Fewer than in most chunks of long documents."""
 
-NO_WORD: Final = "Nothing found: no document contains any word of the query."
+NO_WORD: Final = "Nothing found: no document contains any word from the query."
 LIST_END: Final = "No more documents: the list ended before this cursor."
 FRONT_MATTER: Final = ("---\n", "+++\n")
 OWN_DATE: Final = re.compile(r"---\ndate: [\d-]+\n---\n")
@@ -68,7 +68,7 @@ def _check_integer(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError("must be a number, not true or false")
     if isinstance(value, int) and abs(value) > MAX_ID:
-        raise ValueError("must be a smaller number")
+        raise ValueError("is too large")
     return value
 
 
@@ -77,10 +77,10 @@ WHOLE = BeforeValidator(_check_integer)
 
 Tag = Annotated[fields.Tag, WithJsonSchema({"type": "string"})]
 Tags = Annotated[list[Tag], Field(fail_fast=True)]
-DocumentId = Annotated[int, Field(ge=1, description="Its id, from a search."), WHOLE]
-AllTags = Annotated[list[str], Field(fail_fast=True, description="Must have all of these.")]
-AnyTags = Annotated[list[str], Field(fail_fast=True, description="Must have at least one of these.")]
-NoTags = Annotated[list[str], Field(fail_fast=True, description="Must have none of these.")]
+DocumentId = Annotated[int, Field(ge=1, description="The document's id."), WHOLE]
+AllTags = Annotated[list[str], Field(fail_fast=True, description="Only documents with all of these tags.")]
+AnyTags = Annotated[list[str], Field(fail_fast=True, description="Only documents with at least one of these tags.")]
+NoTags = Annotated[list[str], Field(fail_fast=True, description="Only documents without any of these tags.")]
 TagExact = Annotated[bool, Field(description="Exclude subtags.")]
 DocType = Annotated[str, Field(description="A type, such as pdf.")]
 SourcePrefix = Annotated[str, Field(description="Path starts with: /docs/.")]
@@ -88,7 +88,7 @@ Name = Annotated[str, Field(description="Only files with this name: memo*.")]
 After = Annotated[str, Field(description="Dated on or after: 2026-11, monday.")]
 Before = Annotated[str, Field(description="Dated before this.")]
 UpdatedAfter = Annotated[str, Field(description="Changed since: 2 hours ago.")]
-Cursor = Annotated[str, Field(description="The next_cursor of the last page.")]
+Cursor = Annotated[str, Field(description="The next_cursor from the previous page.")]
 
 
 class DocumentTools:
@@ -111,10 +111,10 @@ class DocumentTools:
         tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
         tag_exact: TagExact = False,
         doc_type: DocType = "",
-        lang: Annotated[str, Field(description="Only this language: en.")] = "",
+        lang: Annotated[str, Field(description="Only documents in this language: en.")] = "",
         source_prefix: SourcePrefix = "",
         name: Name = "",
-        document_id: Annotated[int, Field(ge=0, description="Search only in this document."), WHOLE] = 0,
+        document_id: Annotated[int, Field(ge=0, description="Search in this document only."), WHOLE] = 0,
         after: After = "",
         before: Before = "",
         updated_after: UpdatedAfter = "",
@@ -131,7 +131,7 @@ class DocumentTools:
         variant phrasings, drop duplicates by chunk_id, and rerank. To list documents, use kb_list; to read on, kb_get.
         """
         if WILDCARD.fullmatch(query):
-            raise Invalid("query: give words. kb_list lists all documents, or those with a tag.")
+            raise Invalid("query: pass at least one word. kb_list lists all documents, or those with a tag.")
         request: dict[str, Any] = compact_answers.given(
             tags=tags,
             tag_any=tag_any,
@@ -177,7 +177,7 @@ class DocumentTools:
 
     async def kb_list(
         self,
-        tags: Annotated[list[Tag], Field(fail_fast=True, description="Must have all of these.")] = [],  # noqa: B006 - pydantic copies it
+        tags: Annotated[list[Tag], Field(fail_fast=True, description="Only documents with all of these tags.")] = [],  # noqa: B006 - pydantic copies it
         tag_any: AnyTags = [],  # noqa: B006 - pydantic copies it
         tag_not: NoTags = [],  # noqa: B006 - pydantic copies it
         tag_exact: TagExact = False,
@@ -222,7 +222,7 @@ class DocumentTools:
         if deleted:
             if request:
                 raise Invalid(
-                    f"{next(iter(request))}: the bin has no filters. Give deleted with limit and cursor only."
+                    f"{next(iter(request))}: the bin has no filters. Combine deleted with limit and cursor only."
                 )
             return rendered(
                 "kb_list", self._limiter.bin_list(await self._engine.bin(limit=limit, cursor=cursor or None))
@@ -319,7 +319,7 @@ class DocumentTools:
 
     async def kb_update_note(
         self,
-        document_id: Annotated[int, Field(ge=0, description="Its id, from a search."), WHOLE] = 0,
+        document_id: Annotated[int, Field(ge=0, description="The document's id."), WHOLE] = 0,
         text: Annotated[str, Field(description="The whole text, to replace it.")] = "",
         old: Annotated[str, Field(description="A part to replace; must occur once.")] = "",
         new: Annotated[str, Field(description="What replaces old.")] = "",
@@ -341,7 +341,7 @@ class DocumentTools:
         a file, only tags can change; to replace it, add it again under its path with kb_upload_start.
         """
         if new and not old:
-            raise Invalid("new: give old, the text that new replaces; or give text to replace the whole note.")
+            raise Invalid("new: pass old, the text that new replaces, or pass text to replace the whole note.")
         if text and document_id and not date:
             text = await self._with_own_date(document_id, text)
         change = compact_answers.given(text=text, old=old, append=append, prepend=prepend, title=title)
@@ -350,10 +350,10 @@ class DocumentTools:
         change |= compact_answers.given(date=day(date, "date"), valid_until=day(valid_until, "valid_until"))
         tag_changes = compact_answers.given(tags_add=tags_add, tags_remove=tags_remove)
         if bool(document_id) == bool(document_ids):
-            raise Invalid("document_id, document_ids: give exactly one of them.")
+            raise Invalid("document_id, document_ids: pass exactly one of them.")
         if document_ids:
             if change or if_match or not tag_changes:
-                raise Invalid("document_ids: give it with tags_add or tags_remove, and nothing else.")
+                raise Invalid("document_ids: can be combined only with tags_add or tags_remove.")
             return rendered("kb_update_note", await self._change_tags(document_ids, tags_add, tags_remove))
         if not change and not if_match and tag_changes:
             document = await self._engine.change_tags(document_id, add=tags_add, remove=tags_remove)
@@ -397,7 +397,7 @@ class DocumentTools:
 
     async def kb_get(
         self,
-        document_id: Annotated[int, Field(ge=0, description="Its id; or pass source_path."), WHOLE] = 0,
+        document_id: Annotated[int, Field(ge=0, description="The document's id; or pass source_path."), WHOLE] = 0,
         source_path: Annotated[str, Field(description="Its exact path: /docs/plan.pdf.")] = "",
         from_chunk: Annotated[int, Field(ge=0, description="Read on from next_chunk."), WHOLE] = 0,
         chunk_id: Annotated[int, Field(ge=0, description="Read around this result."), WHOLE] = 0,
@@ -407,17 +407,17 @@ class DocumentTools:
         around: Annotated[int, Field(ge=-1, description="How many neighbours to include."), WHOLE] = -1,
         document_ids: Annotated[list[int], Field(fail_fast=True, description="Read several documents.")] = [],  # noqa: B006 - pydantic copies it
         outline: Annotated[bool, Field(description="List only the headings.")] = False,
-        links: Annotated[int, Field(ge=0, le=MOST_STEPS, description="List what is 1 or 2 links away."), WHOLE] = 0,
+        links: Annotated[int, Field(ge=0, le=MOST_STEPS, description="List documents 1 or 2 links away."), WHOLE] = 0,
         max_tokens: Annotated[int, Field(ge=0, description="The most tokens to return."), WHOLE] = 0,
     ) -> ToolResult:
         """Read a document, whole or at one place.
 
-        Give document_id and at most one of chunk_id, page, heading, query and from_chunk. A long document comes in
-        parts, which say how to read on. To find a document, use kb_search.
+        Pass document_id and at most one of chunk_id, page, heading, query and from_chunk. A long document comes in
+        parts; each says how to read on. To find a document, use kb_search.
         """
         if document_ids:
             if document_id or source_path or from_chunk or chunk_id or page or heading or query or outline or links:
-                raise Invalid("document_ids: give only it, or also max_tokens.")
+                raise Invalid("document_ids: can be combined only with max_tokens.")
             check_number(document_ids)
             return await self._several(document_ids, max_tokens)
         place = compact_answers.given(page=page or None, heading=heading, chunk_id=chunk_id or None, query=query)
@@ -429,12 +429,12 @@ class DocumentTools:
             document_id = listed["documents"][0]["id"]
         if outline:
             if place:
-                raise Invalid("outline: give it without chunk_id, page, heading and query.")
+                raise Invalid("outline: cannot be combined with chunk_id, page, heading or query.")
             whole = await self._engine.document(document_id)
             return self._read_within(max_tokens, lambda limiter: make_outline(limiter, whole, from_chunk))
         if links:
             if place or from_chunk:
-                raise Invalid("links: give it without chunk_id, page, heading, query and from_chunk.")
+                raise Invalid("links: cannot be combined with chunk_id, page, heading, query or from_chunk.")
             found = await walk(self._engine, document_id, links)
             first = await self._engine.document(document_id, chunks=1)
             return self._read_within(max_tokens or WALK_TOKENS, lambda limiter: walk_page(limiter, first, found))
@@ -519,7 +519,7 @@ class DocumentTools:
     async def _list_path(self, source_path: str, reply: JSON) -> ToolResult:
         data = self._limiter.document_list(reply)
         if len(data["documents"]) < len(reply["documents"]) or reply["next_cursor"]:
-            data["rest"] = "Other documents have this path too. To list them, call kb_list with it as source_prefix."
+            data["rest"] = "Other documents have this path too. To list them, pass it to kb_list as source_prefix."
         if not data["documents"]:
             data["rest"] = await nothing_found(self._engine, {"source_path": source_path})
         return rendered("kb_list", data)
@@ -569,9 +569,9 @@ def _check_one_place(document_id: int, source_path: str, from_chunk: int, place:
     if not document_id and not source_path and "chunk_id" in place:
         raise Invalid(f"document_id: pass it along with chunk_id: kb_get(document_id=…, chunk_id={place['chunk_id']}).")
     if bool(document_id) == bool(source_path):
-        raise Invalid("document_id, source_path: give exactly one of them.")
+        raise Invalid("document_id, source_path: pass exactly one of them.")
     if len(place) + bool(from_chunk) > 1:
-        raise Invalid("from_chunk, chunk_id, page, heading, query: give at most one of them.")
+        raise Invalid("from_chunk, chunk_id, page, heading, query: pass at most one of them.")
 
 
 def dated_text(text: str, date: str) -> str:
@@ -641,7 +641,7 @@ def _weakness(reply: JSON, *, fts_only: bool, vec_only: bool) -> list[str]:
     results = reply["results"]
     if fts_only or vec_only or not results or not has_no_word(results):
         return [f"Weak: {PROBABLY_NOT}."] if reply["weak"] else []
-    return ["Weak: no result contains a word of the query; they are only similar in meaning."]
+    return ["Weak: no result contains a word from the query; the results are only similar in meaning."]
 
 
 def _list_end(data: JSON, corrected: list[str], order: str) -> str:

@@ -92,7 +92,7 @@ async def nothing_found(engine: EngineClient, filters: JSON) -> str:
             said += await _path_hint(engine, name, filters[name])
     after, before = (filters.get(name) for name in ("after", "before"))
     if after and before and datetime.fromisoformat(after) >= datetime.fromisoformat(before):
-        said.append("before: give a date later than after. The day of before itself is not included.")
+        said.append("before: must be later than after, because the day of before itself is not included.")
     if said or not filters:
         return " ".join(said)
     return "Nothing matches all of these filters. Omit some of them."

@@ -35,7 +35,7 @@ async def document_under(engine: EngineClient, document_id: int, heading: str, a
             return _part(whole, *span, around)
         if "has no headings" not in error.detail:
             raise
-        detail = f"heading: document {document_id} has no such heading. Give query instead, with words of the section."
+        detail = f"heading: document {document_id} has no such heading. Pass words from the section as query instead."
         raise Invalid(detail) from error
 
 

@@ -37,7 +37,7 @@ class HistoryTools:
         For the current text, use kb_get; to go back to a version, use kb_undo.
         """
         if start and not version:
-            raise Invalid("start: give it only with version.")
+            raise Invalid("start: can be used only with version.")
         if not version:
             reply = await self._engine.history(document_id)
             return rendered("kb_history", self._limiter.version_list(reply, current_name() or client_name()))
@@ -47,7 +47,7 @@ class HistoryTools:
         self,
         document_id: Annotated[int, Field(ge=0, description="The document to restore or revert."), WHOLE] = 0,
         version: Annotated[int, Field(ge=0, description="The version to revert to."), WHOLE] = 0,
-        since: Annotated[str, Field(description="Preview your changes since then: 2 hours ago.")] = "",
+        since: Annotated[str, Field(description="Preview your changes since this time: 2 hours ago.")] = "",
         confirm: Annotated[str, Field(description="The code from the preview.")] = "",
     ) -> ToolResult:
         """Restore a document, revert it to a version, or undo your own changes.
@@ -56,10 +56,10 @@ class HistoryTools:
         kb_history the versions.
         """
         if bool(document_id) == bool(since):
-            raise Invalid("document_id, since: give exactly one of them.")
+            raise Invalid("document_id, since: pass exactly one of them.")
         if since:
             if version:
-                raise Invalid("version: give it only with document_id.")
+                raise Invalid("version: can be used only with document_id.")
             return rendered("kb_undo", await self._since(moment(since, "since") or "", confirm=confirm))
         if version:
             document = await self._engine.revert(document_id, version)
@@ -67,7 +67,7 @@ class HistoryTools:
             document = await self._engine.restore(document_id)
         else:
             raise Invalid(
-                "version: this document is not in the bin. To go back to an earlier version, give its number;"
+                "version: this document is not in the bin. To go back to an earlier version, pass its number;"
                 f" kb_history(document_id={document_id}) lists them."
             )
         return rendered("kb_undo", with_notice(compact_answers.document(document)))
@@ -92,6 +92,6 @@ class HistoryTools:
         if len(shown) < len(steps):
             rest += f" {len(steps) - len(shown)} more documents are not listed."
         if steps and not is_confirmed:
-            rest = f"Nothing is undone yet, because confirm is not for these changes. {rest}" if confirm else rest
+            rest = f"Nothing is undone yet, because confirm does not match these changes. {rest}" if confirm else rest
             rest += f" To undo these changes, call kb_undo(since={since!r}, confirm={code!r})."
         return with_notice({"steps": shown, "rest": rest})

@@ -38,7 +38,7 @@ def walk_page(limiter: AnswerLimiter, document: JSON, around: list[JSON]) -> JSO
     shown = around[: limiter.count_fitting(around, head)]
     left = len(around) - len(shown)
     rest = "It has no links, and no document links to it." if not around else ""
-    rest = f"{left} more did not fit: give max_tokens, or links=1." if left else rest
+    rest = f"{left} more did not fit: raise max_tokens, or use links=1." if left else rest
     return {"notice": NOTICE, **shorten_names(head), "around": shown, **compact_answers.given(rest=rest)}
 
 

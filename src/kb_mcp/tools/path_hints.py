@@ -30,10 +30,10 @@ async def check_path(engine: EngineClient, source_path: str, *, is_note: bool) -
         number, doc_type = holder["id"], holder["doc_type"]
         if is_note and doc_type != NOTE:
             what = f"source_path: document {number}, of type {doc_type}, has this path"
-            raise Invalid(f"{what}. To name where a note comes from, use source instead.")
+            raise Invalid(f"{what}. To say where a note comes from, use source instead.")
         if doc_type == NOTE and not is_note:
             raise Invalid(
-                f"source_path: note {number} has this path. Change it with kb_update_note, or give another path."
+                f"source_path: note {number} has this path. Change it with kb_update_note, or use another path."
             )
 
 

@@ -24,7 +24,7 @@ def check_number(ids: list[int]) -> None:
         Invalid: there are more than `MOST_DOCUMENTS`.
     """
     if len(ids) > MOST_DOCUMENTS:
-        raise Invalid(f"document_ids: {len(ids)} are too many. Give at most {MOST_DOCUMENTS} at once.")
+        raise Invalid(f"document_ids: {len(ids)} are too many. Pass at most {MOST_DOCUMENTS} at once.")
 
 
 async def read_several(engine: EngineClient, chunks: int, ids: list[int]) -> tuple[list[JSON], list[int]]:

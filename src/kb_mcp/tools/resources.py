@@ -159,7 +159,7 @@ def _continuation(excerpt: JSON, end: int) -> str:
 
 def _parse_number(text: str, name: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= ID_DIGITS):
-        raise ValidationError(f"{name}: must be a number of at most {ID_DIGITS} digits.", log_level=logging.INFO)
+        raise ValidationError(f"{name}: must be a number with at most {ID_DIGITS} digits.", log_level=logging.INFO)
     return int(text)
 
 

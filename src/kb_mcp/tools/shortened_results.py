@@ -186,8 +186,8 @@ def left_out_text(further: int, longer: int, *, has_excerpts: bool) -> str:
     """Return what an answer leaves out, and the call that shows it; empty if it leaves out only far weaker results."""
     if further or has_excerpts:
         count = [f"{further} more of similar score"] if further else []
-        said = [*count, *(["sentences left out at …"] if has_excerpts else [])]
-        return f"{', and '.join(said).capitalize()}: top={longer or DEFAULT_TOP}."
+        said = [*count, *(["the sentences left out at …"] if has_excerpts else [])]
+        return f"For {' and '.join(said)}: top={longer or DEFAULT_TOP}."
     return f"There may be more that are as good: top={longer}." if longer else ""
 
 

@@ -213,7 +213,7 @@ class AnswerLimiter:
         head |= compact_answers.given(by="".join(authors - {reader})) if len(authors) == 1 else {}
         data = {"notice": NOTICE, **head, "versions": shown}
         if len(shown) < len(versions) or reply["next_cursor"]:
-            data["rest"] = "Older versions exist. To show or revert to one, give its number."
+            data["rest"] = "Older versions exist. To show or revert to one, pass its number."
         return data
 
     def version(self, reply: JSON, start: int = 0) -> JSON:
@@ -250,7 +250,7 @@ def check_from_chunk(document: JSON, from_chunk: int) -> None:
     number, count = document["id"], document["chunk_count"]
     if from_chunk and from_chunk >= count:
         raise Invalid(
-            f"from_chunk: document {number} has chunks 0 to {count - 1}. To read around a search result, give its"
+            f"from_chunk: document {number} has chunks 0 to {count - 1}. To read around a search result, pass its"
             f" chunk_id instead: kb_get(document_id={number}, chunk_id={from_chunk})."
         )
 

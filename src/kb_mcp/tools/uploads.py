@@ -71,9 +71,9 @@ class UploadTools:
         """
         _check_type(filename)
         if url and (text or total_size):
-            raise Invalid("url: give it without text and total_size.")
+            raise Invalid("url: cannot be combined with text or total_size.")
         if not (text or total_size or url):
-            raise Invalid("total_size: give the size of the file in bytes; or give text, if it is a text file.")
+            raise Invalid("total_size: pass the size of the file in bytes, or pass text if it is a text file.")
         if source_path:
             await check_path(self._engine, source_path, is_note=False)
         else:  # fail now if the engine is unreachable, before the agent sends the file

@@ -135,7 +135,7 @@
     const rows = all("[data-key]").filter(isShown).map((each) => [each.dataset.with ? `Ctrl ${each.dataset.key.toUpperCase()}` : each.dataset.key, each.dataset.does]);
     if (find(".hit-link")) rows.push(["↓ ↑", "Go to a result"], ["Enter", "Open the result"]);
     if (find(".rows .pick")) rows.push(["↓ ↑", "Go to a row"]);
-    if (find(".pick")) rows.push(["x", "Select the row of this link, to change several at once"], ["Shift ↓ ↑", "Select this row and the next"], ["*", "Select all rows"], ["Escape", "Clear the selection"]);
+    if (find(".pick")) rows.push(["x", "Select the row with this link, to change several at once"], ["Shift ↓ ↑", "Select this row and the next"], ["*", "Select all rows"], ["Escape", "Clear the selection"]);
     if (find(".notice [data-key]")) rows.push(["Ctrl Z", "Undo the last action"]);
     if (field) rows.push(["Escape", "Leave the search field, or go back to it"]);
     list.replaceChildren(

@@ -317,7 +317,7 @@
       event.stopImmediatePropagation();
       document.querySelector("#drop").hidden = true;
       const hasFolder = [...event.dataTransfer.items].some((each) => each.webkitGetAsEntry?.()?.isDirectory);
-      if (hasFolder) return say("kb does not add folders to a note. Add the folder on the page Add.");
+      if (hasFolder) return say("kb does not add folders to a note. Add the folder on the Add page.");
       attachAll(files, true);
     },
     true
@@ -425,7 +425,7 @@
     tryAgain(detail || "kb cannot save now.");
   };
   const tryAgain = (why) => {
-    told(`Not saved yet. ${why} Your text stays here, and kb tries again.`);
+    told(`Not saved yet. ${why} Your text stays here, and kb will try again.`);
     retry = setTimeout(save, wait);
     wait = Math.min(2 * wait, LONGEST_WAIT_MS);
   };

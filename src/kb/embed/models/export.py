@@ -68,7 +68,7 @@ def export(name: str, folder: Path) -> ModelFiles:
             differ, or the folder is not empty.
     """
     if folder.exists() and any(folder.iterdir()):
-        raise ModelError(f"The folder {folder} is not empty. Name another folder.")
+        raise ModelError(f"The folder {folder} is not empty. Choose another folder.")
     model = _load(name)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as scratch:

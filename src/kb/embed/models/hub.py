@@ -151,7 +151,7 @@ class Download:
         if status == NOT_FOUND and name in (*OPTIONAL, "onnx/model.onnx_data"):
             raise FileNotFoundError
         if status >= BROKEN_SERVER:
-            raise _Interrupted(f"it answers {status}")
+            raise _Interrupted(f"it answered {status}")
         if status != NOT_SATISFIABLE and not response.is_success:
             raise ModelError(f"kb cannot download {name} of {self._entry.repository}: {endpoint()} answers {status}.")
 

@@ -81,7 +81,7 @@ def check_known(wanted: str, data_dir: Path) -> Entry | None:
     is_named = here or REPOSITORY.fullmatch(named)
     entry = next(known, None) or (Entry(Path(named).name, named) if is_named else None)
     if entry is None:
-        raise ModelError(f"kb knows no model {wanted!r}, and has no such folder or file here. See 'kb model list'.")
+        raise ModelError(f"kb does not know {wanted!r}, and no such folder or file exists. See 'kb model list'.")
     return entry
 
 

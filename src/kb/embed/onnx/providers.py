@@ -79,7 +79,7 @@ def candidates(device_name: str, precision: str) -> list[Device]:
     matching = [device for device in named if precision in device.precisions]
     if not matching:
         possible = " or ".join(dict.fromkeys(other for device in named for other in device.precisions))
-        subject = "no device here computes" if device_name == "auto" else f"{device_name} does not compute"
+        subject = "no device on this machine computes" if device_name == "auto" else f"{device_name} does not compute"
         raise ModelError(f"KB_PRECISION: {subject} in {precision}{PRECISION_HINTS.get(precision, '')}. Use {possible}.")
     return matching
 

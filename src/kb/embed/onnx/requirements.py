@@ -64,8 +64,8 @@ class Machine:
         if device.provider not in self.providers:
             extra, build = BUILDS[device.provider]
             return (
-                f"the installed ONNX Runtime has only {', '.join(self.providers)}: install 'kb-local[{extra}]' in an"
-                f" environment of its own, then run 'pip uninstall -y onnxruntime' and"
+                f"the installed ONNX Runtime has only {', '.join(self.providers)}: install 'kb-local[{extra}]' in its"
+                f" own environment, then run 'pip uninstall -y onnxruntime' and"
                 f" 'pip install --force-reinstall --no-deps {build}'"
             )
         if device.name == "cuda":
@@ -122,8 +122,8 @@ class Machine:
                 )
             except PermissionError:
                 return (
-                    f"this user may not open {path}, which belongs to the group {_group(path)}: add the user to the"
-                    " group (usermod -aG), or give the container its number (KB_RENDER_GID, KB_VIDEO_GID)"
+                    f"this user is not allowed to open {path}, which belongs to the group {_group(path)}: add the user"
+                    " to the group (usermod -aG), or give the container its number (KB_RENDER_GID, KB_VIDEO_GID)"
                 )
             except OSError as error:
                 return f"kb cannot open {path} ({error.strerror}): see the output of rocminfo"

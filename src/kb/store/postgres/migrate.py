@@ -37,7 +37,7 @@ def prepare_schema(connection: Connection) -> None:
         version = schema_version(connection)
         if version > SCHEMA_VERSION:
             raise StoreError(
-                f"The database has schema version {version}, but this kb supports {SCHEMA_VERSION}. Use a newer kb."
+                f"The database has schema version {version}, but kb supports {SCHEMA_VERSION}. Use a newer version."
             )
         if 0 < version < FIRST:
             raise development_build("the database", version, "copy the database to a file with 'kb migrate-store'")

@@ -36,7 +36,7 @@ QUESTION_SECONDS, STATEMENT_SECONDS = 1.0, 10.0
 TRANSACTIONS = 1 << 32
 """The number of transactions after which their numbers start again."""
 
-OUT_OF_STEP = "it has not all changes of the primary, or has changes that the primary does not have"
+OUT_OF_STEP = "it does not have all changes from the primary, or has changes that the primary lacks"
 SILENT = "it has been silent for {seconds:.0f} s"
 BROKE_OFF = "The connection to a replica failed: {reason}. Try again in a few seconds."
 OTHER_DATABASE = "this server is not a replica of the database in KB_DATABASE_URL"

@@ -38,8 +38,8 @@ def bind_space(connection: Connection, space: VectorSpace) -> None:
     if recorded is None or not has_chunks:
         if recorded not in (None, space) and are_engines_there(connection):
             raise StoreError(
-                f"Another engine uses the database with {recorded}, but this one has {space}. Give all engines the"
-                " same model."
+                f"Another engine uses the database with {recorded}, but this one has {space}. Use the same model"
+                " for all engines."
             )
         record_space(connection, space)
         recount_precisions(connection, space.precision)

@@ -26,9 +26,9 @@ LOG_HEADER: Final = 32
 """The size in bytes of a log without changes."""
 
 REPLACED: Final = (
-    "The database file {0} was replaced, but {0}-wal still has changes of the earlier file: together they would be a"
-    " blend of both. kb has changed nothing. If you restored an older file, move {0}-wal and {0}-shm to another folder,"
-    " and start kb again. If you copied the file together with its -wal, remove {0}.session."
+    "The database file {0} was replaced, but {0}-wal still has changes from the earlier file: together they would be a"
+    " mixture of both. kb has changed nothing. If you restored an older file, move {0}-wal and {0}-shm to another"
+    " folder, and start kb again. If you copied the file together with its -wal, remove {0}.session."
 )
 
 

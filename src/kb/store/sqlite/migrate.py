@@ -37,7 +37,7 @@ def prepare_schema(connection: apsw.Connection, path: Path, dimensions: int) -> 
     version = connection.pragma("user_version")
     if version > SCHEMA_VERSION:
         raise StoreError(
-            f"The database {path} has schema version {version}, but this kb supports {SCHEMA_VERSION}. Use a newer kb."
+            f"The database {path} has schema version {version}, but kb supports {SCHEMA_VERSION}. Use a newer version."
         )
     if version == 0 and not connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
         return create(connection, dimensions)
@@ -112,5 +112,5 @@ def drop_old_copies(path: Path) -> None:
     for copy in path.parent.glob(f"{escape(path.name)}.v[3-9][0-9]-backup*"):
         with suppress(OSError):  # the database can be used nevertheless
             if copy.stat().st_mtime < expired:
-                logger.info("deleting %s, which is from before an upgrade", copy)
+                logger.info("deleting %s, a copy from before an upgrade", copy)
                 copy.unlink()

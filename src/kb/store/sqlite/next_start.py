@@ -29,9 +29,9 @@ def next_start(settings: Settings) -> NextStart:
     """
     path = settings.database_path
     if settings.database_url:
-        return NextStart("Dump the PostgreSQL database before you start a newer kb on it: kb makes no copy of it.")
+        return NextStart("Dump the PostgreSQL database before you start a newer version of kb: kb makes no copy of it.")
     if not path.exists():
-        return NextStart(f"kb has no database yet: it creates {path} at its first start.")
+        return NextStart(f"kb has no database yet: its first start creates {path}.")
     try:
         version = read_version(path) or 2
     except apsw.Error as error:
@@ -50,9 +50,9 @@ def read_version(path: Path) -> int:
 def migration(path: Path, version: int) -> NextStart:
     """Tell what the next start does to a database of a version."""
     if version == SCHEMA_VERSION:
-        return NextStart(f"{path} has version {version}, as this kb does: the next start changes nothing.")
+        return NextStart(f"{path} has version {version}, as this version of kb does: the next start changes nothing.")
     if version > SCHEMA_VERSION or 2 < version < FIRST:
-        refusal = f"{path} has version {version}, which this kb cannot read; it reads {SCHEMA_VERSION}."
+        refusal = f"{path} has version {version}, which this version of kb cannot read; it reads {SCHEMA_VERSION}."
         return NextStart(refusal, is_possible=False)
     free = shutil.disk_usage(path.parent).free
     needed = path.stat().st_size * 2  # the copy, and the pages of the migration

@@ -83,7 +83,7 @@ def moment(path: Path) -> Iterator[SqliteTransaction]:
     try:
         with closing(connect(path)) as connection:
             if connection.pragma("user_version") != SCHEMA_VERSION:
-                raise StoreError("An older kb made this database. Start the engine once: it migrates the database.")
+                raise StoreError("An older version of kb made this database. Start the engine once to migrate it.")
             while is_due(connection.execute):
                 with write_transaction(connection):
                     write_changes(connection, next_changes(connection.execute, DOCUMENTS))

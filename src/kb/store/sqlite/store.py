@@ -112,8 +112,8 @@ class SqliteTransaction(Transaction):
 
 
 REPLACED_NOW = (
-    "The database file {0} was replaced, moved or removed while kb ran. kb refuses changes, because nobody would find"
-    " them again. If you moved it, move it back. If you replaced it, stop kb and start it again: the start names the"
+    "The database file {0} was replaced, moved or removed while kb was running. kb refuses changes, because they would"
+    " be lost. If you moved it, move it back. If you replaced it, stop kb and start it again: the start names the"
     " remedy. If it is lost, stop kb and restore a backup with 'kb backup restore'."
 )
 

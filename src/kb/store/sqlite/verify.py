@@ -96,8 +96,8 @@ class Verification:
             raise unopened(path, error) from error
         if version != SCHEMA_VERSION:
             raise StoreError(
-                f"The database {path} has schema version {version}, but this kb checks version {SCHEMA_VERSION}. If the"
-                " database is older, start the engine once, which migrates it; otherwise use a newer kb."
+                f"The database {path} has schema version {version}, but kb checks version {SCHEMA_VERSION}. If the"
+                " database is older, start the engine once, which migrates it; otherwise use a newer version of kb."
             )
 
     def close(self) -> None:
