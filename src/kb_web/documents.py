@@ -5,7 +5,7 @@ import re
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -19,8 +19,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
+from kb.api.file_types import KINDS
 from kb.api.tag_tree import tags_above
-from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS
+from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS, PDF_HEADERS
 from kb.markdown.signs import MARKDOWN
 from kb_web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
 from kb_web.folder_tree import folder_tree
@@ -38,7 +39,7 @@ WINDOW: Final = 60
 MOST_OUTLINED: Final = 600
 """If a document has more chunks, the outline only covers the visible ones."""
 
-PAGE: Final = 34
+PAGE: Final = 40
 MOST_MARKED, LONGEST_MARKED = 32, 100
 """Words to mark in a picture, and their length."""
 
@@ -72,6 +73,11 @@ MEDIA_TYPES: Final = {
 }
 """Media types of pictures by the suffix of their names."""
 
+PDF: Final = "application/pdf"
+PLAIN: Final = "text/plain; charset=utf-8"
+PLAIN_TYPES: Final = ("code", "csv", "json", "markdown", "text", "xml")
+"""Types of files that browsers show as plain text, whatever is in them."""
+
 
 async def browse(request: Request, visit: Visit) -> Response:
     """List the documents, newest first."""
@@ -99,12 +105,19 @@ async def browse(request: Request, visit: Visit) -> Response:
         asked=asked,
         status=status,
         types=sorted((kind(name), name, number) for name, number in status["documents"].items() if number),
+        kinds=[(kind(name), name, number) for name, number in kinds_in(status["documents"]).items()],
         tree=tree,
         orders={name: urlencode([*unsorted, ("sort", name)]) for name in ORDERS},
         tags=[
             row | {"query": urlencode([*pairs, ("tag", row["tag"])])} for row in tags if row["tag"] not in asked["tag"]
         ],
     )
+
+
+def kinds_in(documents: Mapping[str, int]) -> dict[str, int]:
+    """Return the kinds that have several types, each with its number of documents, from their numbers by type."""
+    numbers = {name: sum(documents.get(each, 0) for each in types) for name, types in KINDS.items() if len(types) > 1}
+    return {name: number for name, number in numbers.items() if number}
 
 
 async def all_tags(visit: Visit) -> list[Row]:
@@ -195,11 +208,14 @@ async def document(request: Request, visit: Visit) -> Response:
         parts=await parts(visit, shown),
         whole=await whole(visit, shown),
         page=await picture(visit, shown, hit, number_in(request.query_params.get("page")), words),
-        is_about="about" in request.query_params,
+        is_about=request.query_params.get("about", ""),
         is_note=shown["doc_type"] == "note",
         is_picture=media_type_of(shown) is not None,
+        opens=opened_as(shown),
         file_path=file,
         vault_link=vault_link,
+        file_name=await renamable(visit, shown),
+        is_titled_by_file=is_titled_by_file(shown),
         is_mail=shown["doc_type"] in MAIL,
     )
 
@@ -366,13 +382,33 @@ async def show_picture(request: Request, visit: Visit) -> Response:
     Raises:
         NotFound: the document is not a picture.
     """
-    document_id = request.path_params["id"]
-    shown = await visit.engine.document(document_id, chunks=1)
-    media_type = media_type_of(shown)
+    shown = await visit.engine.document(request.path_params["id"], chunks=1)
+    return shown_as(visit, shown, media_type_of(shown))
+
+
+async def open_file(request: Request, visit: Visit) -> Response:
+    """Return the original file, to be shown by the browser: a picture, a PDF or a plain text.
+
+    Raises:
+        NotFound: browsers would not show the file, or it could run scripts.
+    """
+    shown = await visit.engine.document(request.path_params["id"], chunks=1)
+    return shown_as(visit, shown, opened_as(shown))
+
+
+def shown_as(visit: Visit, shown: Row, media_type: str | None) -> Response:
     if not media_type:
         raise NotFound
-    headers = {**PAGE_HEADERS, **FOREIGN_HEADERS, "Content-Type": media_type, "Content-Disposition": "inline"}
-    return visit.stream(f"documents/{document_id}/file", headers)
+    name = (shown["source_path"] or shown["title"]).rpartition("/")[2]
+    foreign = PDF_HEADERS if media_type == PDF else FOREIGN_HEADERS
+    headers = {"Content-Type": media_type, "Content-Disposition": f"inline; filename*=utf-8''{quote(name, safe='')}"}
+    return visit.stream(f"documents/{shown['id']}/file", {**PAGE_HEADERS, **foreign, **headers})
+
+
+def opened_as(shown: Row) -> str | None:
+    """Return the media type under which a browser shows a file; None if it should not."""
+    by_type = {"pdf": PDF, **dict.fromkeys(PLAIN_TYPES, PLAIN)}
+    return media_type_of(shown) or by_type.get(shown["doc_type"])
 
 
 async def local_file(visit: Visit, shown: Row) -> tuple[str | None, str | None]:
@@ -429,6 +465,39 @@ async def change_tags(request: Request, visit: Visit) -> Response:
     if added or removed:
         await visit.engine.change_tags(document_id, add=added, remove=removed)
     return redirect(visit, f"d/{document_id}?about=1")
+
+
+async def rename(request: Request, visit: Visit) -> Response:
+    """Give the file of a document another name in its folder; a name without a suffix keeps the former one."""
+    form, document_id = await visit.form(request), request.path_params["id"]
+    shown = await visit.engine.document(document_id, chunks=1)
+    former, name = await renamable(visit, shown), str(form.get("name", "")).strip()
+    if not former:
+        raise Invalid("name: it has no file of its own, or the file is in a synced folder. Rename the file there.")
+    if not name or "/" in name:
+        raise Invalid("name: write the new name of the file, without a folder.")
+    suffix = PurePath(former).suffix
+    name += "" if name.lower().endswith(suffix.lower()) else suffix
+    place = f"d/{document_id}?about=1"
+    async with one_operation(visit, place) as outcome:
+        await visit.engine.move_document(document_id, shown["source_path"].removesuffix(former) + name)
+        outcome.text, outcome.if_unchanged = f"Renamed to “{plain(name, 100)}”.", "The file already had this name."
+    return redirect(visit, place)
+
+
+async def renamable(visit: Visit, shown: Row) -> str | None:
+    """Return the name of a document's file; None if it has none of its own, or the file is in a synced folder."""
+    path = shown["source_path"] or ""
+    if shown["doc_type"] == "note" or shown["part_of"] or "://" in path or visit.right == "read":
+        return None
+    is_synced = path and folder_of_file(shown, (await visit.engine.folders())["folders"])
+    return None if is_synced else path.rpartition("/")[2] or None
+
+
+def is_titled_by_file(shown: Row) -> bool:
+    """Return whether a document has its title from the name of its file, as far as its text shows."""
+    headings = {heading for chunk in shown["chunks"] for heading in chunk["place"]["heading"][:1]}
+    return shown["title"] == PurePath(shown["source_path"] or "").stem and shown["title"] not in headings
 
 
 async def delete(request: Request, visit: Visit) -> Response:

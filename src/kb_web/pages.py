@@ -20,6 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from kb.api.errors import ForeignOrigin, Invalid, KbError, TooManyGuesses, Unauthorized
+from kb.api.file_types import KINDS
 from kb.api.limits import MAX_TAGS
 from kb.api.omissions import phrase
 from kb.asgi.error_replies import on_http_exception, on_kb_error
@@ -54,6 +55,12 @@ TYPE_NAMES: Final = {
     "rtf": "RTF", "text": "Text", "tnef": "Mail (winmail.dat)", "vcf": "Contacts", "xls": "Excel (XLS)",
     "xlsx": "Excel", "xml": "XML",
 }  # fmt: skip
+KIND_NAMES: Final = {
+    "notes": "Notes", "pdfs": "PDFs", "pictures": "Pictures", "mails": "Mails", "spreadsheets": "Spreadsheets",
+    "slides": "Slides", "webpages": "Web pages", "texts": "Text documents", "sources": "Code and data",
+    "calendars": "Calendars", "contacts": "Contacts", "books": "Books",
+}  # fmt: skip
+KIND_OF: Final = {doc_type: kind for kind, types in KINDS.items() for doc_type in types}
 TITLES: Final = {
     403: "Not allowed",
     404: "Not found",
@@ -106,7 +113,7 @@ def templates() -> Environment:
     environment = Environment(
         loader=PackageLoader("kb_web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    filters = (moment, own_date, broken, size, kind, count, plain, milliseconds, line_path, waiting)
+    filters = (moment, own_date, broken, size, kind, icon_of, count, plain, milliseconds, line_path, waiting)
     environment.filters |= {function.__name__: function for function in filters} | {"when": when, "omitted": phrase}
     environment.globals |= {"assets": assets(), "types": TYPE_NAMES}
     return environment
@@ -240,7 +247,12 @@ def language_asked(params: QueryParams) -> str:
 
 
 def kind(doc_type: str) -> str:
-    return TYPE_NAMES.get(doc_type, doc_type)
+    return TYPE_NAMES.get(doc_type) or KIND_NAMES.get(doc_type, doc_type)
+
+
+def icon_of(doc_type: str) -> str:
+    """Return the kind of a type, which names its icon."""
+    return KIND_OF.get(doc_type, "texts")
 
 
 def count(number: int, noun: str) -> str:

@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import Final
 
+from kb.api.file_types import KINDS
 from kb.api.rights import OF_JOB
 from kb.api.tag_tree import tags_above
 from kb_web.document_html import Row, plain
@@ -33,7 +34,7 @@ MONTH: Final = 7
 def facets(asked: SearchForm, results: Sequence[Row], operators: Sequence[Row] = ()) -> Row:
     """Return the active filters and operators, the most useful others for one line, and all of them in groups."""
     groups = {
-        "type": list(_values("type", asked, asked.doc_type, [result["doc_type"] for result in results])),
+        "type": [*_kinds(asked, results), *_values("type", asked, asked.doc_type, [r["doc_type"] for r in results])],
         "tag": list(_tags(asked, results)),
         "path": list(folder_chips(asked, results)),
         "time": list(_times(asked, results)),
@@ -42,7 +43,7 @@ def facets(asked: SearchForm, results: Sequence[Row], operators: Sequence[Row] =
     groups = {kind: [chip for chip in chips if chip["count"] < len(results)] for kind, chips in groups.items()}
     line = [_most_useful(groups[kind], len(results), most) for kind, most in IN_LINE.items()]
     return {
-        "active": [*_active(asked), *(_typed(asked, operator) for operator in operators)],
+        "active": [*_active(asked), *(_typed(asked, operator) for operator in _of_kinds(operators))],
         "line": [chips for chips in line if chips],
         "has_more_tags": len(groups["tag"]) > IN_LINE["tag"],
         "groups": [
@@ -87,6 +88,23 @@ def _typed(asked: SearchForm, operator: Row) -> Row:
     chip = kind if kind in ("tag", "type") and not operator["excluded"] else "typed"
     label = f"without {said.removeprefix('in ')}" if operator["excluded"] else said
     return _chip(chip, label, None, asked.with_(q=asked.without([operator["typed"]])))
+
+
+def _of_kinds(operators: Sequence[Row]) -> Iterator[Row]:
+    """Yield operators, but only one for all types of a kind that was typed."""
+    for typed, group in groupby(operators, key=lambda operator: (operator["operator"], operator["typed"])):
+        rows = list(group)
+        found = {row["value"] for row in rows} if typed[0] == "type" else set()
+        name = next((name for name, types in KINDS.items() if len(found) > 1 and found <= {*types}), None)
+        yield from [rows[0] | {"value": name}] if name else rows
+
+
+def _kinds(asked: SearchForm, results: Sequence[Row]) -> Iterator[Row]:
+    """Yield the kinds of which the results have several types."""
+    counts = Counter(result["doc_type"] for result in results)
+    for name, types in KINDS.items():
+        if name != asked.doc_type and sum(each in counts for each in types) > 1:
+            yield _chip("type", name, sum(counts[each] for each in types), asked.with_(type=name))
 
 
 def _most_useful(chips: Sequence[Row], total: int, most: int) -> list[Row]:

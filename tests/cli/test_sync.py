@@ -154,6 +154,14 @@ def test_a_file_that_moves_keeps_its_tags(kb, synced, folder, tag):
     assert f"by-hand-{tag}" in moved["tags"]
 
 
+def test_a_renamed_file_gives_its_new_name_to_its_document(kb, synced, folder):
+    synced()
+    (folder / "deep" / "cat.txt").rename(folder / "deep" / "feline.txt")
+    synced("--delete")
+    [renamed] = kb.json("list", "--path", folder / "deep" / "feline.txt")["documents"]
+    assert renamed["title"] == "feline"
+
+
 def test_what_is_ignored_does_not_go_in_and_is_not_gone(kb, synced, folder):
     synced()
     (folder / ".kbignore").write_text("*.txt\n")

@@ -343,6 +343,43 @@ async def test_a_move_is_a_version_of_its_own_and_the_former_path_stays_known(ap
     assert (await api.document(document))["source_path"] == f"/{word}/b.md"
 
 
+async def sent_file(api, path, content, **options):
+    name = path.rpartition("/")[2]
+    job = await api.add_file(name, io.BytesIO(content), source_path=path, wait=60, **options)
+    return job["document_id"]
+
+
+async def test_a_title_from_the_name_of_a_file_follows_the_file_to_its_new_name_and_back(api, word):
+    document = await sent_file(api, f"/{word}/barometer.txt", b"The needle points to rain.")
+    assert (await api.document(document))["title"] == "barometer"
+    before = await api.document(document)
+    await api.move_document(document, f"/{word}/weather station.txt")
+    shown = await api.document(document)
+    assert (shown["title"], shown["updated_at"]) == ("weather station", before["updated_at"])
+    [found] = (await api.search(query="station", source_prefix=f"/{word}/", fts_only=True))["results"]
+    assert found["document_id"] == document
+    assert (await api.search(query="barometer", source_prefix=f"/{word}/", fts_only=True))["results"] == []
+    await api.revert(document, 1)
+    shown = await api.document(document)
+    assert (shown["title"], shown["source_path"]) == ("barometer", f"/{word}/barometer.txt")
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (b"# barometer\n\nThe needle points to rain.\n", {}),
+        (b"---\ntitle: barometer\n---\nThe needle points to rain.\n", {}),
+        (b"The needle points to rain.\n", {"title": "barometer"}),
+        (b"# Instruments\n\nThe needle points to rain.\n", {}),
+    ],
+)
+async def test_a_title_of_its_own_stays_when_a_file_is_renamed(api, word, content, options):
+    document = await sent_file(api, f"/{word}/barometer.md", content, **options)
+    title = (await api.document(document))["title"]
+    await api.move_document(document, f"/{word}/weather.md")
+    assert (await api.document(document))["title"] == title != "weather"
+
+
 @pytest.mark.parametrize("before", ["a.md", None])
 async def test_an_undo_takes_a_move_back_and_finds_nothing_that_is_left(api, word, before):
     former = before and f"/{word}/{before}"

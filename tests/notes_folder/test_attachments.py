@@ -113,7 +113,8 @@ def test_a_changed_renamed_and_deleted_file_follows_the_rules_of_files(kept):
     (kept.root / "plan.txt").rename(kept.root / "old plan.txt")
     kept.write("a.md", "![[old plan.txt]]")
     kept.settle()
-    assert taken(kept, "old plan.txt").id == plan.id
+    renamed = taken(kept, "old plan.txt")
+    assert (renamed.id, renamed.title) == (plan.id, "old plan")
     (kept.root / "old plan.txt").unlink()
     kept.write("b.md", "another file, so that the folder is not empty")
     kept.settle()

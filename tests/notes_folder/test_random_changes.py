@@ -198,8 +198,9 @@ class World:
         path, to = self.some_file(), self.path()
         if path and self.is_free(to):
             self.settle_new(path)
-            (self.kept.root / to).parent.mkdir(parents=True, exist_ok=True)
-            (self.kept.root / path).rename(self.kept.root / to)
+            if (self.kept.root / path).exists():  # kb may have moved it
+                (self.kept.root / to).parent.mkdir(parents=True, exist_ok=True)
+                (self.kept.root / path).rename(self.kept.root / to)
 
     def respell_file(self):
         if path := self.some_file():

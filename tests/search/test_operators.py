@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kb.api.errors import Invalid
-from kb.api.file_types import OWN_TYPES, type_called
+from kb.api.file_types import KINDS, OWN_TYPES, type_called
 from kb.api.search_wording import NOT_EACH_WORD, ONLY_MEANING, end_of_exact, written
 from kb.search.operators import MAX_OPERATORS, as_typed, excluded_words, narrowed
 from kb.search.query import Query
@@ -149,6 +149,20 @@ def test_a_query_as_typed_has_its_corrected_words_in_quotes():
 )
 def test_a_type_has_the_names_that_people_call_it(name, doc_type):
     assert type_called(name, OWN_TYPES) == doc_type
+
+
+def test_the_name_of_a_kind_stands_for_its_types():
+    found = narrowed("roof type:Spreadsheets -type:mails", OWN_TYPES, list)
+    assert set(found.values("type")) == {"csv", "ods", "xls", "xlsx"}
+    assert set(found.values("type", excluded=True)) == {"eml", "mbox", "msg", "tnef"}
+    assert found.text == "roof"
+
+
+def test_every_type_belongs_to_at_most_one_kind_and_no_kind_is_called_like_a_type():
+    of_kinds = [each for types in KINDS.values() for each in types]
+    assert len(of_kinds) == len(set(of_kinds))
+    assert set(of_kinds) <= set(OWN_TYPES)
+    assert not {*KINDS} & {*OWN_TYPES}
 
 
 def result(*, exact=False, fts=None):

@@ -8,12 +8,16 @@ import os
 import re
 from functools import partial
 from pathlib import Path
+from urllib.parse import urljoin
 
 import httpx2
 import pytest
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.keys import Keys
 
 from kb_web.pages import STATIC
 from tests.conftest import ROOT
+from tests.support.eventually import eventually
 from tests.web.conftest import find, pages
 from tests.web.shots import NARROWEST, WIDTHS, shoot, theme, width
 
@@ -129,6 +133,31 @@ def test_every_page_fits_holds_still_and_serves_those_who_do_not_see_it_in_both_
     assert wrong == {}
 
 
+UNDER_THE_BAR = """const bar = document.querySelector("#many").getBoundingClientRect();
+const boxes = (arguments[0] ? [document.activeElement] : [...document.querySelectorAll("li:has(> .pick), .onward a")])
+  .map((each) => each.getBoundingClientRect());
+return boxes.filter((each) => each.height && each.bottom > bar.top + 1 && each.top < bar.bottom - 1).length"""
+
+
+@pytest.mark.parametrize("pixels", WIDTHS[:2])
+@pytest.mark.parametrize("place", ["documents", "?q=wind from the west"])
+def test_the_bar_for_selected_rows_covers_nothing_that_has_the_focus_and_nothing_at_the_end(
+    browser, site, place, pixels
+):
+    width(browser, pixels, 600)
+    browser.get(f"{site.url}/{place}")
+    find(browser, ".pick")[0].click()
+    find(browser, "#many")
+    assert browser.execute_async_script(MOVED) <= MOST_MOVED
+    for key in (Keys.TAB, Keys.ARROW_DOWN):
+        for _ in range(15):
+            ActionChains(browser).send_keys(key).perform()
+            assert browser.execute_script(UNDER_THE_BAR, "focus") == 0
+    browser.execute_script("scrollTo(0, document.documentElement.scrollHeight)")
+    assert browser.execute_script(UNDER_THE_BAR, "") == 0
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 SLOW = {"offline": False, "latency": 100, "downloadThroughput": 60_000, "uploadThroughput": 60_000}
 AT_ONCE = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
 
@@ -149,14 +178,38 @@ def test_a_page_holds_still_when_its_script_comes_after_it_was_drawn(browser, si
     assert {name: far for name, far in moved.items() if far > MOST_MOVED} == {}
 
 
+def weight(url):
+    """The bytes of a page with its scripts and style sheets."""
+    page = httpx2.get(url, headers={"Accept": "text/html"})
+    names = re.findall(r'"[./]*static/(\w+\.(?:js|css))\?', page.text)
+    files = {name: httpx2.get(urljoin(url, f"/static/{name}")).content for name in names}
+    script = b"".join(content for name, content in files.items() if name.endswith(".js"))
+    assert len(gzip.compress(script)) <= LONGEST_SCRIPT
+    return len(page.content) + sum(map(len, files.values()))
+
+
 def test_a_page_weighs_little(site):
     for place in pages(site.ids).values():
-        page = httpx2.get(f"{site.url}/{place}", headers={"Accept": "text/html"}).content
-        names = re.findall(r'"[./]*static/(\w+\.(?:js|css))\?', page.decode())
-        files = {name: httpx2.get(f"{site.url}/static/{name}").content for name in names}
-        script = b"".join(content for name, content in files.items() if name.endswith(".js"))
-        assert len(gzip.compress(script)) <= LONGEST_SCRIPT
-        assert len(page) + sum(map(len, files.values())) <= LONGEST_PAGE, place
+        assert weight(f"{site.url}/{place}") <= LONGEST_PAGE, place
+
+
+ON_SCREEN = """return [...document.querySelectorAll(".compact > li")]
+  .filter((each) => each.getBoundingClientRect().bottom <= innerHeight).length"""
+
+
+def test_a_screen_shows_forty_documents_of_a_list(browser, start_server, tmp_path):
+    with start_server(tmp_path, KB_APPS="api,web") as server, httpx2.Client(base_url=f"{server.url}/api/v1") as engine:
+        for number in range(41):
+            path = f"letters/harbour office/1897/A letter about the moorings, number {number}.txt"
+            data = {"source_path": path, "tags": ["harbour/moorings", "year/1897"]}
+            engine.post("jobs", files={"file": ("a.txt", f"Letter {number}.".encode())}, data=data).raise_for_status()
+        eventually("all are read", lambda: engine.get("documents", params={"total": True}).json()["total"] == 41)
+        width(browser, 1280, 900)
+        browser.get(f"{server.url}/documents?tag=harbour")
+        find(browser, ".compact")
+        assert browser.execute_script(ON_SCREEN) == 40
+        assert weight(f"{server.url}/documents") <= LONGEST_PAGE
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 RULES = "const sheet = new CSSStyleSheet(); sheet.replaceSync(arguments[0]); return [...sheet.cssRules].map((each) => each.cssText)"

@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
 
-from kb.api.file_types import OWN_TYPES
+from kb.api.file_types import KINDS, OWN_TYPES
 from kb.api.limits import ID_DIGITS, MAX_LABEL, MAX_PATH, MAX_TITLE
 from kb.api.stream_safe import composed
 
@@ -154,7 +154,12 @@ SourcePath = Annotated[str, Field(min_length=1, max_length=MAX_PATH), NOT_BLANK,
 
 Label = Annotated[str, Field(min_length=1, max_length=MAX_LABEL)]
 DocType = Annotated[
-    str, Field(min_length=1, max_length=100, description=f"Only documents of this type: {', '.join(OWN_TYPES)}.")
+    str,
+    Field(
+        min_length=1,
+        max_length=100,
+        description=f"Only documents of this type: {', '.join(OWN_TYPES)}; or of a kind: {', '.join(KINDS)}.",
+    ),
 ]
 Count = Annotated[int, Field(ge=1), BeforeValidator(whole)]
 """A number from 1, which JSON may write as 3.0."""

@@ -111,6 +111,22 @@ CALLED: Final = {suffix.removeprefix("."): each.doc_type for each in FORMATS for
 }
 """Other names of a type: the suffixes of its files, and the names of programs."""
 
+KINDS: Final = {
+    "notes": ("note", "markdown"),
+    "pdfs": ("pdf",),
+    "pictures": (IMAGE,),
+    "mails": ("eml", "mbox", "msg", "tnef"),
+    "spreadsheets": ("csv", "ods", "xls", "xlsx"),
+    "slides": ("odp", "pptx"),
+    "webpages": ("html", "mht"),
+    "texts": ("docx", "odt", "rtf", "text"),
+    "sources": ("code", "json", "notebook", "xml"),
+    "calendars": ("ics",),
+    "contacts": ("vcf",),
+    "books": ("epub",),
+}
+"""The types of documents that people think of as one kind; a filter by type also takes the name of a kind."""
+
 MARKED_UP: Final = ("markdown", "text")
 MARKUPS: Final = {
     suffix: f"kb.formats.readers.{reader}"
@@ -125,6 +141,13 @@ MARKUPS: Final = {
     for suffix in suffixes
 }
 """The readers of texts with a syntax of their own, by file name suffix; the types of such texts are `MARKED_UP`."""
+
+
+def types_called(name: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return the known types of the kind that a person calls by this name, or the one type, as in `type_called`."""
+    kind = tuple(each for each in KINDS.get(name.casefold().strip(), ()) if each in known)
+    doc_type = type_called(name, known)
+    return kind or ((doc_type,) if doc_type else ())
 
 
 def type_called(name: str, known: Collection[str]) -> str | None:

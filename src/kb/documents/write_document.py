@@ -8,6 +8,8 @@ from typing import Any, Final
 from kb.api.errors import PathTaken
 from kb.api.fields import NOTE, THREAD
 from kb.documents.lookup import existing_document
+from kb.documents.originals import Originals
+from kb.documents.title_of_file import follow_file, title_in_file
 from kb.markdown.front_matter import claims_of
 from kb.store.protocol import Store, Transaction
 from kb.store.rows import NOBODY, Author, Binned, Chunk, Content, Document, NewChunk, optional_fields
@@ -56,13 +58,22 @@ def write_document(
     return document.id, same is not None
 
 
-def move(store: Store, document_id: int, source_path: str, author: Author = NOBODY) -> Document:
+def move(
+    store: Store, document_id: int, source_path: str, author: Author = NOBODY, originals: Originals | None = None
+) -> Document:
     """Change the source path of a document; return the document, which keeps its id and gets a new version.
+
+    A title that came from the name of its file follows that name; `originals` tell whether it did.
 
     Raises:
         NotFound: the document does not exist.
         PathTaken: another document has this path.
     """
+    own = None
+    if originals:
+        with store.read() as tx:
+            document = existing_document(tx, document_id)
+        own = title_in_file(originals, document)
     with store.write() as tx:
         document = existing_document(tx, document_id)
         if document.source_path == source_path:
@@ -72,6 +83,7 @@ def move(store: Store, document_id: int, source_path: str, author: Author = NOBO
             raise PathTaken(f"Document {occupant.id} already has the source_path {source_path}.")
         tx.history.keep(document_id, author)
         tx.documents.move(document_id, source_path)
+        follow_file(tx, document, source_path, author, own)
         return existing_document(tx, document_id)
 
 

@@ -17,6 +17,7 @@ from kb.api.errors import DiskFull, KbError
 from kb.api.job_models import FileRequest
 from kb.documents.delete import delete
 from kb.documents.job_queue import submit_file
+from kb.documents.title_of_file import follow_file
 from kb.folders.deletions import Judge, Withheld
 from kb.folders.disk_view import DiskView
 from kb.folders.ignore_rules import BINARY_SUFFIXES
@@ -186,9 +187,11 @@ class Attachments:
 
     def _move(self, row: NoteFile, path: str, state: str, author: Author) -> None:
         with self.parts.audited.write() as tx:
-            if tx.documents.get(row.document_id) and self.parts.at_path(tx, path) is None:
+            document = tx.documents.get(row.document_id)
+            if document and self.parts.at_path(tx, path) is None:
                 tx.history.keep(row.document_id, replace(author, why="its file was renamed"))
                 self.parts.move(tx, row.document_id, path)
+                follow_file(tx, document, path, author)
         with self.parts.store.read() as tx:
             version = version_of(tx, row.document_id)
         self._put(replace(row, path=path, source_path=path, state=state, version=version))

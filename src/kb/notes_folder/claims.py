@@ -120,7 +120,7 @@ class Claims:
     def _follow_replaced(self, sightings: list[Sighting]) -> None:
         """Assign files with nearly the content of a note whose own place has no file, or one with other content.
 
-        A file that was written anew in its place stays its note, also beside a new file with the content of before.
+        A file that was written again in its place stays its note, also beside a new file with the content of before.
         """
         lost = {row.path: row for row in self.rows if row.document_id not in self.owned}
         free = [sighting for sighting in sightings if sighting.path not in self.owners]

@@ -291,9 +291,9 @@ def as_attachment(filename: str) -> str:
 def move_document(document_id: Id, change: Move, services: ServicesDep, author: AuthorDep) -> Document:
     """Change the source path of a document after its file was renamed or moved.
 
-    The document keeps its id, dates, tags and text.
+    The document keeps its id, dates, tags and text. If its title is the name of its file, it gets the file's new name.
     """
-    return to_model(services, move(services.store, document_id, change.source_path, author))
+    return to_model(services, move(services.store, document_id, change.source_path, author, services.originals))
 
 
 @router.delete(

@@ -28,6 +28,9 @@ Chosen on eleven public collections, each left out in turn, and kept from loweri
 (docs/adr/0003).
 """
 
+CAUTION = 0.8
+"""The exponent that moves this factor towards 1, because scores tell only roughly which leg is better."""
+
 ENOUGH = 50
 """The least number of candidates whose scores say which leg is better."""
 
@@ -163,7 +166,7 @@ def weighed(candidates: Candidates, matched: float, likeness: Likeness) -> Candi
     fts, vec = _in_context(candidates)
     above = (fts.max() - scale.fts.mean) / scale.fts.deviation
     nearer, spread = (likeness.query_slope * part for part in (vec.max() - scale.vec.mean, scale.vec.deviation))
-    words = min(MOST_WORDS, max(LEAST_WORDS, WORDS * above * matched / (nearer**3 * spread)))
+    words = min(MOST_WORDS, max(LEAST_WORDS, (WORDS * above * matched / (nearer**3 * spread)) ** CAUTION))
     return replace(candidates, scale=scale._replace(meaning=float(1 / (1 + words))))
 
 

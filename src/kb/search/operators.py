@@ -8,12 +8,12 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Final, Literal, NamedTuple
 
 from kb.api.date_parsing import moment
 from kb.api.errors import Invalid
-from kb.api.file_types import type_called
+from kb.api.file_types import types_called
 from kb.api.limits import MAX_NAME, MAX_PATH
 from kb.api.search_wording import KEYS
 from kb.api.stream_safe import composed
@@ -157,9 +157,9 @@ def _read(match: re.Match[str], types: Collection[str]) -> Iterator[Operator]:
     elif kind == "by" and value and len(value) <= MAX_NAME and not CONTROL.search(value):
         yield Operator("by", value, excluded, match[0])
     elif kind == "type":
-        called = [type_called(name, types) for name in value.split(",")]
-        if None not in called:
-            yield from (Operator("type", doc_type, excluded, match[0]) for doc_type in called if doc_type)
+        called = [types_called(name, types) for name in value.split(",")]
+        if all(called):
+            yield from (Operator("type", each, excluded, match[0]) for each in chain.from_iterable(called))
     elif day := _day(value, kind):
         # Not on or after a day means before it.
         since = (kind == "after") != excluded

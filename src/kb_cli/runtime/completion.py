@@ -6,7 +6,7 @@ from typing import Final
 import typer
 
 from kb.api.errors import KbError
-from kb.api.file_types import OWN_TYPES
+from kb.api.file_types import KINDS, OWN_TYPES
 
 TIMEOUT: Final = 1.0
 
@@ -27,14 +27,14 @@ def fetch_tags() -> list[str]:
 
 
 def complete_types(incomplete: str) -> list[str]:
-    """Return the document types with this prefix, also from other packages that the engine uses."""
+    """Return the document types and kinds with this prefix, also from other packages that the engine uses."""
     from kb_cli.runtime.engine_call import call
 
     try:
         types = call(lambda client: client.status(), timeout=TIMEOUT).get("doc_types", OWN_TYPES)
     except KbError:
         types = OWN_TYPES
-    return [name for name in types if name.startswith(incomplete)]
+    return [name for name in (*types, *KINDS) if name.startswith(incomplete)]
 
 
 def complete_actions(*actions: str) -> Callable[[typer.Context, str], list[str]]:

@@ -15,7 +15,7 @@ import typer
 
 from kb.api.date_parsing import moment
 from kb.api.errors import Invalid
-from kb.api.file_types import OWN_TYPES
+from kb.api.file_types import KINDS, OWN_TYPES
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.document_paths import DocumentId
 from kb_cli.runtime.exit_codes import UsageError
@@ -87,7 +87,12 @@ Id = Annotated[DocumentId, argument("ID", ABOUT_ID, min=1)]
 Ids = Annotated[list[DocumentId], argument("ID", "One or more document IDs, as 'kb list' shows them, or paths.", min=1)]
 IdsOnly = Annotated[bool, option("--ids", "Print only document IDs, one per line.")]
 DocType = Annotated[
-    str | None, option("--type TYPE", f"Only documents of this type: {', '.join(OWN_TYPES)}.", complete=complete_types)
+    str | None,
+    option(
+        "--type TYPE",
+        f"Only documents of this type: {', '.join(OWN_TYPES)}; or of a kind: {', '.join(KINDS)}.",
+        complete=complete_types,
+    ),
 ]
 Lang = Annotated[str | None, option("--lang CODE", "Only documents in this language, as an ISO 639-1 code: de, fr.")]
 By = Annotated[
@@ -232,7 +237,7 @@ def check_type(doc_type: str) -> None:
     from kb_cli.runtime.engine_call import call
 
     status = call(lambda client: client.status())
-    known = {*OWN_TYPES, *status.get("doc_types", ()), *status["documents"]}
+    known = {*OWN_TYPES, *KINDS, *status.get("doc_types", ()), *status["documents"]}
     if doc_type not in known:
         raise UsageError(f"--type: {doc_type!r} is not a document type{nearest(doc_type, sorted(known))}.")
 

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 from kb.api.document_day import own_day
 from kb.api.fields import Sort
+from kb.api.file_types import KINDS
 from kb.index.words.document_names import folded
 from kb.store.row_mapping import stored
 from kb.store.rows import Filter
@@ -81,8 +82,9 @@ class Conditions(ABC):
 
     def exact(self, where: Filter) -> list[Condition]:
         """Return the conditions on type, language, path, name and id, and on dates other than the date added."""
+        kind = KINDS.get(where.doc_type or "", ())
         columns = (
-            ("doc_type" if where.source_path is None else f"{self.beside}doc_type", where.doc_type),
+            ("doc_type" if where.source_path is None else f"{self.beside}doc_type", None if kind else where.doc_type),
             (f"{self.beside}language", where.lang),
             ("source_path", where.source_path),
             ("id", where.document_id),
@@ -96,7 +98,7 @@ class Conditions(ABC):
         conditions += [(f"({sql}) IS NOT TRUE", part) for sql, part in map(self.with_part, where.source_parts_not)]
         conditions += map(self.written_by, filter(None, (where.by, *where.authors)))
         conditions += [(f"{sql} IS NOT TRUE", names) for sql, names in map(self.written_by, where.authors_not)]
-        for test, types in (("IN", where.doc_types), ("NOT IN", where.doc_types_not)):
+        for test, types in (("IN", kind), ("IN", where.doc_types), ("NOT IN", where.doc_types_not)):
             if types:
                 conditions.append((f"doc_type {test} ({', '.join([self.mark] * len(types))})", types))
         if where.name is not None:
