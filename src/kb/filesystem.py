@@ -46,7 +46,7 @@ def refuse_closed(path: Path, variable: str) -> None:
     needed = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
     if sys.platform == "win32" or os.access(path, needed) or os.statvfs(path).f_flag & os.ST_RDONLY:
         return
-    raise StoreError(f"{variable}: kb may not write to {path}.{ownership(path)}")
+    raise StoreError(f"{variable}: kb has no permission to write to {path}.{ownership(path)}")
 
 
 def ownership(path: Path) -> str:
@@ -61,7 +61,7 @@ def ownership(path: Path) -> str:
             return f" Its permissions forbid it: run 'chmod u+rwX {path}'."
         return (
             f" It belongs to {_account(owner)}, and kb runs as {_account(own)}:"
-            f" run 'sudo chown -R {own} {path}', or name another path."
+            f" run 'sudo chown -R {own} {path}', or choose another path."
         )
     return ""
 

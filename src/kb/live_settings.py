@@ -232,7 +232,7 @@ def check_backup_folder(settings: Settings) -> None:
         hint = ownership(folder) if isinstance(error, PermissionError) else ""
         raise SettingError(f"KB_BACKUP_DIR: kb cannot use {folder}: {error.strerror or error}.{hint}") from None
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise SettingError(f"KB_BACKUP_DIR: kb may not write to {folder}.{ownership(folder)}")
+        raise SettingError(f"KB_BACKUP_DIR: kb has no permission to write to {folder}.{ownership(folder)}")
 
 
 def check_inbox_folder(settings: Settings) -> None:

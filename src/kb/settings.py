@@ -172,7 +172,7 @@ class EngineKey(EnvSettings):
     Args:
         api_key: the key of the HTTP API. Without a key, the API is open.
         api_key_file: a file with API keys, one per line. kb reads it again when it changes. If KB_API_KEY is not set,
-            the gateway sends the first key of the file.
+            the gateway sends the first key in the file.
     """
 
     api_key: Key | None = None
@@ -235,7 +235,7 @@ class Settings(EngineAccess):
         words_memory_mb: the memory for the words of the full text, in MiB. kb first drops the words that have
             not been searched for the longest time.
         audit_days: the number of days for which the audit log keeps its records of changes.
-        trusted_header: the header in which your proxy names the key of the person whom it has signed in, such as
+        trusted_header: the header in which your proxy names the key of the person it has signed in, such as
             Remote-User. The web interface then asks for no key. `FORWARDED_ALLOW_IPS` must name the proxy, and
             `KB_ALLOWED_HOSTS` the host names.
         backup_dir: a folder for backups. If it is set, the engine makes backups automatically.

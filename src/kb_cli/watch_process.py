@@ -106,7 +106,7 @@ def watch_folder(url: str, environment: Mapping[str, str], path: str, *, name: s
             command, env=own, stdin=silent, capture_output=True, text=True, timeout=ADD_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        raise Invalid(f"The disk of {path} did not respond within {ADD_SECONDS:.0f} seconds.") from None
+        raise Invalid(f"The disk with {path} did not respond within {ADD_SECONDS:.0f} seconds.") from None
     if done.returncode:
         raise Invalid(done.stderr.strip().removeprefix("kb: "))
     return done.stdout.strip()

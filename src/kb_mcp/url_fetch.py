@@ -41,7 +41,7 @@ TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
 SPECIAL: Final = (ipaddress.IPv4Network("192.0.0.0/24"), ipaddress.IPv4Network("192.88.99.0/24"))
 """Networks for protocols, which Python counts as global."""
 
-OFF: Final = "url: this gateway fetches no files. Send the file itself, or ask the user to set KB_MCP_FETCH_HOSTS."
+OFF: Final = "url: this gateway does not fetch files. Send the file itself, or ask the user to set KB_MCP_FETCH_HOSTS."
 
 
 class Fetcher:

@@ -496,7 +496,7 @@ def test_only_digests_are_in_the_database(guarded, reader):
 def test_a_file_of_keys_that_cannot_be_read_is_named(tmp_path, text):
     file = tmp_path / "keys.json"
     file.write_text(text)
-    with pytest.raises(SettingError, match=re.escape(f"{file}, the file of keys, cannot be read: ")):
+    with pytest.raises(SettingError, match=re.escape(f"{file}, the key file, cannot be read: ")):
         KeyFile(file)
 
 

@@ -81,7 +81,7 @@ async def test_engines_in_fp32_and_in_int8_serve_one_database_without_making_a_v
                     assert first["text"] == each
                 with pytest.raises(NotReembedding, match="already"):
                     await api.reembed("start")
-            assert "the vectors are of" not in server.log.read_text()
+            assert "the vectors come from" not in server.log.read_text()
             if precision == "int8":
                 shown = outside("status", env=outside.environment | {"KB_ENGINE_URL": server.url})
                 assert "50% fp32, 50% int8" in shown.stdout, shown

@@ -47,7 +47,7 @@ def test_the_command_line_finds_the_engine_that_runs_here_whatever_its_port(outs
         assert outside("status", env=home | {"KB_ENGINE_URL": "http://127.0.0.1:1"}).returncode == 3
         second = outside("serve", "--port", "0", env=home | {"KB_MODEL_DIR": os.devnull})
         assert second.returncode == 8
-        assert f"It runs at {server.url} (process {server.process.pid}). Stop it first" in second.stderr
+        assert f"It is running at {server.url} (process {server.process.pid}). Stop it first" in second.stderr
         taken = outside("serve", "--port", server.port, env={"KB_DATA_DIR": str(tmp_path / "other")})
         assert taken.returncode == 2
         assert "--port" in taken.stderr

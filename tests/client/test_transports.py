@@ -480,7 +480,7 @@ async def test_who_sends_clients_elsewhere_is_named_with_where(way, location, el
     ("status", "says"),
     [
         ("413 Request Entity Too Large", "Raise its limit, client_max_body_size in nginx."),
-        ("502 Bad Gateway", "Check whether the engine runs."),
+        ("502 Bad Gateway", "Check whether the engine is running."),
         ("403 Forbidden", "answered 403 Forbidden."),
     ],
 )

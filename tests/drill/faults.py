@@ -227,7 +227,7 @@ ROTTEN = [
         "in the file of keys",
         newest("data/keys.json", partial(flip, at=0)),
         "kb serve",
-        "keys.json, the file of keys, cannot be read",
+        "keys.json, the key file, cannot be read",
         ("rm data/keys.json", "kb import export"),
     ),
     Fault(
@@ -310,7 +310,7 @@ ROTTEN = [
     ),
 ]
 
-PERMISSION = "kb may not"
+PERMISSION = "kb has no permission to"
 FORBIDDEN = [
     Fault(
         PERMISSION,

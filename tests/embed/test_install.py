@@ -202,7 +202,7 @@ def test_a_packed_model_that_was_changed_is_refused(raw, tmp_path, at):
     [
         ({"model_type": "t5"}, "it is a t5"),
         ({"hidden_act": "silu"}, "its activation is silu"),
-        ({"vocab_size": 7}, "another shape"),
+        ({"vocab_size": 7}, "do not have the shape"),
         ({"num_hidden_layers": 2}, "it has no 'encoder.layer.1"),
     ],
 )

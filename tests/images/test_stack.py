@@ -195,7 +195,7 @@ def test_a_second_engine_on_the_same_volume_is_refused_and_the_first_serves_on(s
     )
     assert second.returncode == 8
     said = second.stderr.splitlines()[-1]
-    assert said.startswith("kb: Another kb engine is using /data (kb.lock). It runs at http://127.0.0.1:8000")
+    assert said.startswith("kb: Another kb engine is using /data (kb.lock). It is running at http://127.0.0.1:8000")
     assert said.endswith(". Stop it first.")
     assert stack.inside("engine", "kb", "healthcheck") == "ready\n"
 

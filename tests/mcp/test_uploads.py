@@ -210,7 +210,7 @@ def test_files_and_chunks_have_their_limits(uploads):
 def test_all_uploads_together_have_their_limit_however_small_they_are(uploads, clock):
     for _ in range(28):
         uploads.start("a.txt", 1, [])
-    with pytest.raises(TooLarge, match="too many bytes are in progress"):
+    with pytest.raises(TooLarge, match="too much data is being uploaded"):
         uploads.start("a.txt", 1, [])
     clock.now += LIFETIME_SECONDS
     uploads.expire()

@@ -353,7 +353,7 @@ def test_an_emptied_file_keeps_its_note_and_the_status_says_so(kept):
     ("content", "reason"),
     [
         (b"\xff\xfe\x00a", "It is not UTF-8 text."),
-        (b"x" * 100_001, "It is too long: a note has at most 100,000 characters (KB_MAX_NOTE_CHARS)."),
+        (b"x" * 100_001, "It is too long: a note can have at most 100,000 characters (KB_MAX_NOTE_CHARS)."),
         (b"x" * 1_000_000, "It is larger than 0 MiB."),
         (
             b"![a map](data:image/png;base64," + b"iVBORw0KGgo" * 100 + b")",

@@ -121,7 +121,7 @@ def test_the_environment_overrides_saved_settings_and_is_not_changed(folder, tmp
         ({"backup_dir": "{tmp}/file/below"}, "KB_BACKUP_DIR"),
         ({"backup_dir": "{tmp}/full"}, "contains other files but no backups"),
         ({"backup_dir": "{tmp}/data"}, "contains other files but no backups"),
-        ({"backup_dir": "/proc/kb"}, "cannot use|may not write"),
+        ({"backup_dir": "/proc/kb"}, "cannot use|no permission to write"),
         ({"inbox_dir": "{tmp}/empty", "backup_dir": "{tmp}/empty/backups"}, "inbox"),
         ({"ocr": "eng; rm -rf ~"}, "languages as Tesseract names them"),
     ],

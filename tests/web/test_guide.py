@@ -172,7 +172,7 @@ def test_a_search_finds_the_page(help_at, query, page):
 
 def test_a_search_without_a_result_says_so_and_quotes_nothing_as_html(help_at):
     text = help_at("/help/", params={"q": "<b>xyzzy"}).text
-    assert "No page has these words." in text
+    assert "No page contains these words." in text
     assert "<b>xyzzy" not in text
 
 

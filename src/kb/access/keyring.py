@@ -64,10 +64,10 @@ class KeyFile:
         try:
             self._keys = {key.name: key for key in _read(path)}
         except PermissionError as error:
-            raise SettingError(f"{path}, the file of keys, cannot be read.{ownership(path)}") from error
+            raise SettingError(f"{path}, the key file, cannot be read.{ownership(path)}") from error
         except (OSError, ValueError, TypeError, KeyError) as error:
             why = f"it lacks {error}" if isinstance(error, KeyError) else error
-            raise SettingError(f"{path}, the file of keys, cannot be read: {why}") from None
+            raise SettingError(f"{path}, the key file, cannot be read: {why}") from None
 
     def all(self) -> list[NamedKey]:
         return list(self._keys.values())

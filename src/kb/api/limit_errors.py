@@ -6,7 +6,7 @@ from typing import Final
 from kb.api.errors import Invalid, TooLarge, TooManyTags
 from kb.api.limits import DEFAULT_TOP, MAX_TAG_CHARS, MAX_TAGS
 
-UPLOADS_FULL: Final = "too many bytes are in progress. Finish other uploads, or try again in ten minutes."
+UPLOADS_FULL: Final = "too much data is being uploaded. Finish other uploads, or try again in ten minutes."
 
 
 def check_tags(**lists: Collection[str]) -> None:
@@ -19,7 +19,7 @@ def check_tags(**lists: Collection[str]) -> None:
         if len(tags) > MAX_TAGS:
             raise too_many_tags(field)
         if any(len(tag) > MAX_TAG_CHARS for tag in tags):
-            raise Invalid(f"{field}: a tag has at most {MAX_TAG_CHARS} characters.")
+            raise Invalid(f"{field}: a tag can have at most {MAX_TAG_CHARS} characters.")
 
 
 def too_many_tags(field: str) -> Invalid:
@@ -33,7 +33,7 @@ def check_document_tags(tags: Collection[str]) -> None:
         TooManyTags: the message names the limit.
     """
     if len(tags) > MAX_TAGS:
-        raise TooManyTags(f"tags: a document has at most {MAX_TAGS}.")
+        raise TooManyTags(f"tags: a document can have at most {MAX_TAGS}.")
 
 
 def check_note(text: str, most: int) -> None:
@@ -47,7 +47,7 @@ def check_note(text: str, most: int) -> None:
 
 
 def note_limit(most: int) -> str:
-    return f"a note has at most {most:,} characters (KB_MAX_NOTE_CHARS)."
+    return f"a note can have at most {most:,} characters (KB_MAX_NOTE_CHARS)."
 
 
 def body_limit(most: int) -> str:

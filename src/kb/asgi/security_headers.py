@@ -29,8 +29,8 @@ PDF_HEADERS: Final = {
     POLICY: "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';"
     " frame-ancestors 'none'"
 }
-"""For PDFs, which Chrome's viewer shows in a page of its own that has a style, and not in a sandbox. Scripts in a PDF
-run in the viewer and reach nothing of kb; as its type is fixed, a file that only claims to be a PDF is no page."""
+"""For PDFs, which Chrome's viewer shows on its own page, with a style and not in a sandbox. Scripts in a PDF run
+in the viewer and reach nothing of kb; as its type is fixed, a file that only claims to be a PDF is no page."""
 
 INLINE_SCRIPT: Final = re.compile(rb"<script(?:\s+type=\"[a-z/]+\")?>(.*?)</script>", re.DOTALL)
 

@@ -44,7 +44,10 @@ PREFIX: Final = "/api/v1"
 VERSION: Final = HEADER.lower()
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
-REMEDIES: Final = {413: " Raise its limit, client_max_body_size in nginx.", 502: " Check whether the engine runs."}
+REMEDIES: Final = {
+    413: " Raise its limit, client_max_body_size in nginx.",
+    502: " Check whether the engine is running.",
+}
 """What helps if a proxy answers for the engine, by status."""
 
 STANDARD = {"type", "title", "status", "detail"}

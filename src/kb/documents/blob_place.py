@@ -112,7 +112,8 @@ def _is_new(place: BlobPlace, blobs: Blobs) -> bool:
     named = _named(blobs)
     if named is None and place.is_outside:
         raise SettingError(
-            "KB_BLOB_URL: this storage does not contain the files of this database. Is it mounted, and the right one?"
+            "KB_BLOB_URL: this storage does not contain the files of this database."
+            " Is it mounted, and is it the right one?"
         )
     if named not in (None, place.id):
         raise SettingError("KB_BLOB_URL: the files of another database are there. Choose another folder or prefix.")

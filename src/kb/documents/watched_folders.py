@@ -89,7 +89,7 @@ def begin(tx: Transaction, watch_id: str, request: WatchRequest) -> rows.SyncedF
     if folder is None:
         raise NotFound(f"No folder is registered as {request.prefix}. Register it first.")
     if folder.machine != request.machine:
-        raise FolderTaken(f"{folder.prefix.rstrip('/')!r} is the name of {folder.path} on {folder.host}.")
+        raise FolderTaken(f"{folder.prefix.rstrip('/')!r} is already the name of {folder.path} on {folder.host}.")
     before = read(folder)
     if before is None or before.id != watch_id:
         before = WatchRecord(id=watch_id, tags=[], delete=False)

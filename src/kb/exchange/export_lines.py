@@ -47,7 +47,7 @@ Id = Annotated[int, Field(ge=1, le=10**ID_DIGITS)]
 LastId = Annotated[int, Field(ge=0, le=10**ID_DIGITS)]
 StoredNumber = Annotated[VersionNumber, Field(lt=MOST_VERSIONS)]
 Staged = Annotated[str, Like(rf"^(?:{STAGED.pattern})\Z", "it is not the name of a queued file")]
-MessageId = Annotated[str, Like(r"^[!-;=?-~]{0,250}\Z", "it is not the id of a mail")]
+MessageId = Annotated[str, Like(r"^[!-;=?-~]{0,250}\Z", "it is not the id of an email")]
 Counts = dict[Annotated[str, Like(r"^[a-z_]{1,40}\Z", "it is not a kind of skipped content")], Number]
 
 

@@ -55,8 +55,8 @@ RENEW_SECONDS: Final = 10.0
 MOST_SHOWN: Final = 100
 
 OTHER_FOLDER: Final = (
-    "{} is not the folder that kb used before: its file {} is missing. Is its disk connected? If this is the folder,"
-    " run 'kb notes restore'."
+    "{} is not the folder that kb used before: its file {} is missing. Is its disk connected? If this is the right"
+    " folder, run 'kb notes restore'."
 )
 
 FAULT: Final = "kb could not keep the folder {} in sync, and is trying again. The reason: {}. The log has more."

@@ -142,13 +142,13 @@ def _foreign_vectors(database: Verification, path: Path, settings: Settings) -> 
     recorded, space = recorded_space(path), VectorSpace.of(embedder.spec)
     sample = database.sample(SAMPLE)
     if sample and recorded != space:
-        yield f"the vectors are of {recorded}, but the model computes vectors of {space}"
+        yield f"the vectors come from {recorded}, but the model in use is {space}"
     elif sample:
         chunker = Chunker(embedder)
         made = embedder.embed_passages([chunker.passage(header, text) for header, text, _ in sample])
         stored = np.frombuffer(b"".join(raw for *_, raw in sample), np.float32).reshape(made.shape)
         if differing := int((np.sum(made * stored, axis=1) < SAME).sum()):
-            yield f"{differing} of {len(sample)} vectors do not match their texts"
+            yield f"{differing} of {len(sample)} vectors do not match their text"
 
 
 def _strays(settings: Settings) -> Iterator[str]:

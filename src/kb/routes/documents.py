@@ -218,7 +218,7 @@ def get_text(document_id: Id, services: ServicesDep, query: Annotated[TextQuery,
     responses=problems(404),
 )
 def get_links(document_id: Id, services: ServicesDep) -> DocumentLinks:
-    """Return the links in a note, a Markdown file or a mail, and the documents that link to a document.
+    """Return the links in a note, a Markdown file or an email, and the documents that link to a document.
 
     Links are `[[Note]]`, `![[embed]]`, Markdown links to files, `kb://documents/ID`, and web addresses of documents. A
     name leads to the nearest document, as in Obsidian. An email links to the ones it replies to. kb keeps at most

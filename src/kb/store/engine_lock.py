@@ -27,11 +27,11 @@ def sole_user(path: Path) -> Iterator[None]:
         acquired = FileLock(path, timeout=0).acquire()
     except Timeout:
         running = find_running(path.parent)
-        where = f". It runs at {running}" if running else ""
+        where = f". It is running at {running}" if running else ""
         raise StoreError(f"Another kb engine is using {path.parent} ({path.name}){where}. Stop it first.") from None
     except PermissionError as error:
         closed = path if path.exists() else path.parent
-        raise StoreError(f"kb may not write to {closed}.{ownership(closed)}") from error
+        raise StoreError(f"kb has no permission to write to {closed}.{ownership(closed)}") from error
     except OSError as error:
         raise StoreError(f"kb cannot write to {path.parent}: {error.strerror} ({path.name}). {REMEDY}.") from error
     give_to_owner(path.parent, path)

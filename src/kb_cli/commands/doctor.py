@@ -20,7 +20,7 @@ def doctor(
     """Check the database and the files in KB_DATA_DIR.
 
     The engine can keep running, and kb changes nothing without --repair. --repair rebuilds everything that can be
-    derived from the texts. It never removes a text or a file that you added: if one of these is damaged, restore a
+    derived from your documents' text. It never removes text or files that you added: if these are damaged, restore a
     backup with 'kb backup restore'.
     """
     settings = data_settings()
@@ -75,7 +75,7 @@ def reindex(
         bool, option("--vectors", "Also recompute all vectors, with the model from the settings.")
     ] = False,
 ) -> None:
-    """Rebuild the database in KB_DATA_DIR from the texts in it.
+    """Rebuild the database in KB_DATA_DIR from the text in it.
 
     Stop the engine first. kb rebuilds the word index and any missing or damaged vectors, keeps the other vectors, and
     frees unused space. It only replaces the old database once the new one is complete, so you can interrupt it, and it

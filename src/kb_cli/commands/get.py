@@ -104,14 +104,14 @@ def print_document(document: dict[str, Any]) -> None:
 def open_(
     document_id: Annotated[DocumentId | None, argument("ID", ABOUT_ID, min=1)] = None,
     hit: Annotated[int | None, option("-n --hit N", "Open result N of your last search in a terminal.", min=1)] = None,
-    line: Annotated[int | None, option("--line N", "Open a text at this line, in an editor.", min=1)] = None,
+    line: Annotated[int | None, option("--line N", "Open a text file at this line, in an editor.", min=1)] = None,
     page: Annotated[int | None, option("--page N", "Open a PDF at this page.", min=1)] = None,
 ) -> None:
     """Open the file or web page that a document came from.
 
-    kb opens texts in $VISUAL or $EDITOR if one is set, notes in the web interface, and everything else in the default
-    program of this machine. It opens a search result at its line or page. For an attachment, kb opens the message; for
-    a file in an archive, the archive.
+    kb opens text files in $VISUAL or $EDITOR if one is set, notes in the web interface, and everything else in this
+    machine's default program. It opens a search result at its line or page. For an attachment, kb opens the message;
+    for a file in an archive, the archive.
     """
     if (document_id is None) == (hit is None):
         raise UsageError("Use either the document's ID or -n with the number of a result from your last search.")

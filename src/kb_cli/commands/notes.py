@@ -22,8 +22,8 @@ def notes(
 ) -> int:
     """Show the notes folder, or decide about missing files.
 
-    With KB_NOTES_DIR, the engine keeps a Markdown file of each note in a folder, and you can edit either. If many files
-    go missing at once, it deletes no note until you decide: 'delete' moves their notes to the bin, 'restore' writes the
+    With KB_NOTES_DIR, the engine keeps a Markdown file for each note in a folder, and you can edit either. If many
+    files go missing at once, it waits until you decide: 'delete' moves their notes to the bin, 'restore' writes the
     files again. To decide about a folder that you added with 'kb watch add --both', add its name. Exit code 1 means
     that kb needs your attention.
     """

@@ -212,14 +212,14 @@ def print_explanation(result: dict[str, Any]) -> None:
 def format_term(term: dict[str, Any]) -> str:
     added = f"{output.one_line(term['term'])} {term['score']:.2f}"
     is_known = term.get("idf") is not None
-    return added + (f" (idf {term['idf']:.2f}, {term['count']} times)" if is_known else "")
+    return added + (f" (idf {term['idf']:.2f}, ×{term['count']})" if is_known else "")
 
 
 def format_leg(leg: dict[str, Any]) -> str:
     """Return the share of a leg (words or meaning), with its score, its score with neighbours, and its rank."""
     facts = ["no match" if leg["score"] is None else f"{leg['score']:.3f}"]
     facts += [] if leg["in_context"] is None else [f"{leg['in_context']:.3f} with its neighbours"]
-    facts.append(f"no. {leg['place']}" if leg["place"] else "not in its list")
+    facts.append(f"no. {leg['place']}" if leg["place"] else "no match")
     return f"{leg['share']:.3f} ({', '.join(facts)})"
 
 

@@ -36,8 +36,8 @@ def sync(
     Documents from an archive stay even if the archive is gone; to delete them, use 'kb delete'.
 
     --delete only deletes documents whose file you deleted. Documents stay if their disk is missing, their folder cannot
-    be read, or their files are online-only. If a folder is suddenly empty, or if more than five documents and more than
-    a fifth of them all, would be deleted at once, kb reports this and deletes nothing until you add --yes. If a deleted
+    be read, or their files are online-only. If a folder is suddenly empty, or more than five documents and more than a
+    fifth of them all would be deleted at once, kb reports this and deletes nothing until you add --yes. If a deleted
     file reappears, kb restores its document from the bin. Each name belongs to one folder on one machine, so give
     another folder its own name (--as).
 

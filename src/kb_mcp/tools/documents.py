@@ -297,7 +297,7 @@ class DocumentTools:
 
         Search first. If a note about it was wrong, correct it with kb_update_note; if it was true and no longer is,
         pass its id as replaces. The answer names similar notes (alike) or the nearest one; existed means kb already had
-        this text, stored=false that if_new stored nothing.
+        this text; stored=false means if_new stored nothing.
         """
         if source_path:
             await check_path(self._engine, source_path, is_note=True)

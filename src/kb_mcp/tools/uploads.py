@@ -44,7 +44,7 @@ def _check_hexadecimal(digest: str) -> str:
 
 
 UploadId = Annotated[str, Field(description="The id from kb_upload_start.")]
-Digest = Annotated[str, AfterValidator(_check_hexadecimal), Field(description="The digest, which kb compares.")]
+Digest = Annotated[str, AfterValidator(_check_hexadecimal), Field(description="The SHA-256, which kb checks.")]
 
 
 class UploadTools:

@@ -7,18 +7,18 @@ from tests.drill.faults import BOTH, FAULTS, Fault
 
 INTRO = (
     "Disks lose bits, fill up and fail; copies stay half finished, and clocks jump. `make drill` does all of this to kb,"
-    " one fault after the other, over SQLite and over PostgreSQL, and then looks whether every document, version, key and"
+    " one fault after the other, over SQLite and over PostgreSQL, and then checks that every document, version, key and"
     " file is there again."
 )
 LOST = (
-    "You lose nothing by any of these faults, as long as you have a backup from before: each remedy below brings back"
+    "As long as you have a backup from before, you lose nothing through any of these faults: each remedy below brings back"
     " everything that kb had acknowledged. The folders here are `data` (`KB_DATA_DIR`), `backups` (`KB_BACKUP_DIR`),"
     " `dump` (a dump by `pg_dump`) and `export` (a folder that `kb export` wrote). Stop the engine before a remedy."
 )
 UNSEEN = (
-    "Two things are not noticed. SQLite has no checksums, so a flipped bit in a title or a tag shows only when you read"
+    "Two things go unnoticed. SQLite has no checksums, so a flipped bit in a title or a tag shows only when you read"
     " it. A flipped bit in the last changes that kb wrote before it was killed (`kb.db-wal`) looks like an interrupted"
-    " write, so that these changes are lost. Put the data on a file system with checksums, such as ZFS or Btrfs, if that"
+    " write, so these changes are lost. Put the data on a file system with checksums, such as ZFS or Btrfs, if that"
     " worries you."
 )
 
@@ -45,7 +45,7 @@ def store(fault: Fault) -> str:
 def noticed(fault: Fault) -> str:
     """Return who tells of a fault, and in which words."""
     words = f"“{fault.says}”" if fault.says else ""
-    command = markdown.code(fault.notices) if fault.notices else "whoever meets it"
+    command = markdown.code(fault.notices) if fault.notices else "the program that meets it"
     return f"{command}: {words}" if words else "nothing, because nothing is lost"
 
 

@@ -193,7 +193,7 @@ def download(entry: Entry, folder: Path, pins: Path, on_step: OnStep) -> None:
 def refuse_small_disk(folder: Path, size: int) -> None:
     """Raise `ModelError` if the disk of a folder has no room for so many bytes."""
     if (free := shutil.disk_usage(folder).free) < size:
-        raise ModelError(f"The disk of {folder} has {free >> 20:,} MB free, but the model needs {size >> 20:,} MB.")
+        raise ModelError(f"The disk with {folder} has {free >> 20:,} MB free, but the model needs {size >> 20:,} MB.")
 
 
 def endpoint() -> str:

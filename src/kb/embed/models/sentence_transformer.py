@@ -101,7 +101,7 @@ def _graph(encoder: Encoder, architecture: Architecture) -> ModelProto:
     weights = {_short(key): tensor for key, tensor in bert.read_safetensors(encoder.folder / WEIGHTS).items()}
     rows = weights["embeddings.word_embeddings.weight"].shape
     if rows != (encoder.config["vocab_size"], encoder.config["hidden_size"]):
-        raise Unsupported(f"its weights have another shape than {CONFIG} says")
+        raise Unsupported(f"its weights do not have the shape that {CONFIG} gives")
     return bert.build(weights, architecture)
 
 

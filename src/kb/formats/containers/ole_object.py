@@ -42,7 +42,7 @@ def _suffix(content: bytes) -> str:
 
 def _read(ole: OleFileIO, name: str) -> bytes:
     if ole.get_size(name) > ole.fp.getbuffer().nbytes:
-        raise Unreadable("the embedded object is damaged: its size is false")
+        raise Unreadable("the embedded object is damaged: its size is wrong")
     try:
         with ole.openstream(name) as stream:
             return bytes(stream.read())

@@ -62,7 +62,7 @@ def require_server(connection: Connection) -> None:
         raise StoreError(f"PostgreSQL {major} is too old for kb: use {OLDEST_POSTGRES} or newer.")
     [(encoding,)] = connection.execute("SHOW server_encoding").fetchall()
     if encoding != "UTF8":
-        raise StoreError(f"The database stores texts in {encoding}. Create one with ENCODING 'UTF8'.")
+        raise StoreError(f"The database stores text in {encoding}. Create one with ENCODING 'UTF8'.")
 
 
 def require_pgvector(connection: Connection) -> None:

@@ -145,7 +145,7 @@ def damaged(path: Path, fault: object) -> StoreError:
     """Return the error for a damaged database, with its remedies."""
     return StoreError(
         f"The database {path} is damaged ({fault}). Run 'kb doctor' to see the damage. 'kb doctor --repair' rebuilds"
-        " indexes and vectors from the texts; if the texts are damaged, restore a backup with 'kb backup restore'."
+        " indexes and vectors from the text; if the text is damaged, restore a backup with 'kb backup restore'."
     )
 
 

@@ -50,7 +50,7 @@ class Remedy(Enum):
     """The remedy for the faults that a check finds."""
 
     ROWS = "stop the engine and run 'kb doctor --repair'"
-    REBUILD = "stop the engine and run 'kb doctor --repair', which rebuilds the database from its texts"
+    REBUILD = "stop the engine and run 'kb doctor --repair', which rebuilds the database from its text"
     FILES = "stop the engine and run 'kb doctor --repair', which removes leftovers and makes files private"
     CODES = "stop the engine and run 'kb doctor --repair'; the engine then computes them again"
     VECTORS = "stop the engine and run 'kb doctor --repair', which recomputes every vector"
