@@ -28,7 +28,7 @@ from kb_web.folder_tree import folder_tree
 from kb_web.markdown_links import PICTURES
 from kb_web.marking import matched
 from kb_web.notices import one_operation, place_in
-from kb_web.pages import count, kind, language_asked, later_page, redirect, render
+from kb_web.pages import count, kind, language_asked, later_page, name_pattern, path_asked, redirect, render
 from kb_web.rows import document_row, folders_above, place
 from kb_web.sessions import Visit
 from kb_web.surroundings import surroundings
@@ -103,6 +103,7 @@ async def browse(request: Request, visit: Visit) -> Response:
         where=urlencode(pairs),
         active=active,
         asked=asked,
+        name=params.get("name", ""),
         status=status,
         types=sorted((kind(name), name, number) for name, number in status["documents"].items() if number),
         kinds=[(kind(name), name, number) for name, number in kinds_in(status["documents"]).items()],
@@ -155,8 +156,8 @@ def documents_asked(params: QueryParams) -> dict[str, Any]:
         "tag": [tag for tag in params.getlist("tag") if tag],
         "doc_type": params.get("type") or None,
         "lang": language_asked(params) or None,
-        "source_prefix": params.get("path") or None,
-        "name": params.get("name") or None,
+        "source_prefix": path_asked(params) or None,
+        "name": name_pattern(params.get("name", "")) or None,
         "sort": sort if (sort := params.get("sort")) in ORDERS else "recent",
     }
 
@@ -573,8 +574,9 @@ def folder_of_file(shown: Row, folders: Sequence[Row]) -> Row | None:
 
 
 def split_tags(text: str) -> list[str]:
-    """Return the tags of a field, separated by commas or line ends."""
-    return [tag.strip() for tag in re.split(r"[,\n]", text) if tag.strip()]
+    """Return the tags of a field, separated by commas or line ends, or written as #words."""
+    parts = re.split(r"[,\n]|(?<=\S)\s+(?=#)", text)
+    return [tag for part in parts if (tag := part.strip().lstrip("#").strip())]
 
 
 def number_in(text: str | None) -> int | None:

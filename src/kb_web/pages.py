@@ -246,6 +246,18 @@ def language_asked(params: QueryParams) -> str:
     return code if LANGUAGE_CODE.fullmatch(code) else ""
 
 
+def name_pattern(name: str) -> str:
+    """Return the pattern of a typed file name: without wildcards, a part of a name is enough."""
+    name = name.strip()
+    return f"*{name}*" if name and not {"*", "?"} & {*name} else name
+
+
+def path_asked(params: QueryParams) -> str:
+    """Return the requested beginning of paths, also if it was typed as in Windows, with a star, or from `.`."""
+    path = params.get("path", "").removeprefix("./").removesuffix("*")
+    return path if "/" in path else path.replace("\\", "/")
+
+
 def kind(doc_type: str) -> str:
     return TYPE_NAMES.get(doc_type) or KIND_NAMES.get(doc_type, doc_type)
 

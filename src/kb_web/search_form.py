@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from kb_web.pages import language_asked
+from kb_web.pages import language_asked, name_pattern, path_asked
 
 MODES: Final = {"": "Both", "words": "Words", "meaning": "Meaning"}
 LIMIT: Final = 20
@@ -46,7 +46,7 @@ class SearchForm:
             tags=tuple(dict.fromkeys(filter(None, params.getlist("tag")))),
             doc_type=params.get("type", ""),
             lang=language_asked(params),
-            path=params.get("path", ""),
+            path=path_asked(params),
             name=params.get("name", ""),
             after=_day(params.get("after", "")),
             before=_day(params.get("before", "")),
@@ -93,7 +93,7 @@ class SearchForm:
             "doc_type": self.doc_type,
             "lang": self.lang,
             "source_prefix": self.path,
-            "name": self.name,
+            "name": name_pattern(self.name),
             "after": self.after and self._midnight(self.after),
             "before": self.before and self._midnight(self.before),
         }

@@ -47,8 +47,9 @@ async def change(visit: Visit, act: str, tag: str, new: str) -> str:
         done = await visit.engine.delete_tag(tag)
         text = f"Deleted the tag “{plain(tag, 80)}” from {count(done['documents'], 'document')}."
     elif act == "rename":
-        if split_tags(new) != [new]:
+        if len(names := split_tags(new)) != 1:
             raise Invalid("new: enter one name, without commas.")
+        [new] = names
         known = {each["tag"] for each in (await visit.engine.tags())["tags"]}
         done = await visit.engine.rename_tag(tag, new)
         does = "Merged" if stem(new) in known else "Renamed"

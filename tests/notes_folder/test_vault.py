@@ -11,6 +11,7 @@ from hashlib import sha256
 import pytest
 
 from kb.api.job_models import FileRequest
+from kb.documents.delete import delete
 from kb.documents.job_queue import submit_file
 from kb.notes_folder import attachments, incoming, outgoing
 from kb.store.rows import now_iso
@@ -296,6 +297,32 @@ def test_a_document_that_is_left_out_keeps_its_file(vault):
     vault.start()
     vault.settle()
     assert (vault.files(), vault.notes()) == ({"a.md": b"The text.\n"}, {})
+
+
+@pytest.mark.parametrize("leave_out", [True, False])
+def test_the_file_of_a_deleted_pdf_or_text_stays_if_it_is_left_out_and_comes_back_with_its_document(
+    vault, embedder, tmp_path, leave_out
+):
+    vault.write("plan.txt", "The plan.")
+    vault.write("b.md", "The note.")
+    with working(vault.store, embedder, tmp_path / "data") as worker:
+        vault.settle()
+        worker.wake()
+        eventually("it is read", lambda: vault.at("plan.txt"))
+    vault.settle()
+    plan, note = vault.at("plan.txt").id, vault.at("b.md").id
+    for document_id in (plan, note):
+        delete(vault.store, vault.originals, document_id, leave_out=leave_out)
+    vault.settle()
+    vault.start()
+    vault.settle()
+    assert bool(vault.files()) == leave_out
+    assert (vault.at("plan.txt"), vault.notes()) == (None, {})
+    assert vault.restore(plan)
+    assert vault.restore(note)
+    vault.settle()
+    assert vault.files() == {"plan.txt": b"The plan.", "b.md": b"The note."}
+    assert (vault.at("plan.txt").id, vault.at("b.md").id) == (plan, note)
 
 
 def test_a_file_of_which_kb_has_no_copy_outlives_its_document(vault, embedder, tmp_path, monkeypatch):

@@ -126,3 +126,39 @@ def test_a_pdf_has_this_type_and_no_other_and_the_attachment_of_a_mail_opens_too
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     [part] = site.engine.get("documents", params={"part_of": site.ids["boat/moorings.eml"]}).json()["documents"]
     assert "14,Anna" in httpx2.get(f"{site.url}/d/{part['id']}/open").text
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [("oats", 1), ("OATS.CSV", 1), (".csv", 1), ("oats*", 1), ("ats*", 0), ("barn.txt", 1)],
+)
+def test_a_part_of_a_file_name_is_enough_to_find_it(read, site, harvest, typed, found):
+    for place in ("documents?path=harvest/&name=", "?q=path:harvest/&name="):
+        page = read(f"{site.url}/{place}{typed}").page
+        assert len(page.xpath("//input[@class='pick']")) == found
+        assert typed in page.xpath("//input[@name='name']/@value")
+
+
+@pytest.mark.parametrize("typed", ["harvest/", "harvest/*", "./harvest/", "harvest%5C"])
+def test_the_beginning_of_a_path_may_be_typed_as_in_a_terminal(read, site, harvest, typed):
+    page = read(f"{site.url}/documents?path={typed}").page
+    assert len(page.xpath("//input[@class='pick']")) == 3
+
+
+def test_tags_may_be_typed_with_their_sign(read, site, harvest):
+    reader = read(f"{site.url}/d/{harvest['barn.txt']}")
+    reader.submit("tags$", add="#grain #store/loft, dry place")
+    tags = site.engine.get(f"documents/{harvest['barn.txt']}").json()["tags"]
+    assert {*tags} == {"grain", "store/loft", "dry place"}
+
+
+def test_a_link_is_copied_also_where_the_browser_has_no_clipboard(browser, site, harvest):
+    browser.get(f"{site.url}/d/{harvest['barn.txt']}")
+    browser.execute_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    browser.execute_script(
+        "document.addEventListener('copy', () => (window.copied = String(document.activeElement.value)))"
+    )
+    find(browser, ".more summary")[0].click()
+    find(browser, "[data-copy=link]")[0].click()
+    assert find(browser, ".toast", "Copied")
+    assert browser.execute_script("return window.copied") == browser.current_url

@@ -17,10 +17,13 @@ def delete(
     document_id: int,
     author: Author = NOBODY,
     check: Callable[[Transaction], None] = lambda _: None,
+    *,
+    leave_out: bool = False,
 ) -> Document:
     """Move a document and the attachments that came with it to the bin; return it as it was.
 
-    If the bin is off, the document and its original are deleted for good. `check` may raise before the deletion.
+    If the bin is off, the document and its original are deleted for good. `check` may raise before the deletion. With
+    `leave_out`, its file stays where it is, and no folder adds it again.
 
     Raises:
         NotFound: the document does not exist.
@@ -28,13 +31,20 @@ def delete(
     with store.write() as tx:
         document = existing_document(tx, document_id)
         check(tx)
+        _leave_out(tx, document, wanted=leave_out)
         tx.history.discard(document_id, author)
     if document.doc_type != NOTE:
         originals.sweep(store)
     return document
 
 
-def purge(store: Store, originals: Originals, blobs: Blobs, document_id: int) -> Document:
+def _leave_out(tx: Transaction, document: Document, *, wanted: bool) -> None:
+    """Record it with the deletion: a folder that kb writes to removes the files of deleted documents at any moment."""
+    if wanted and document.source_path is not None:
+        tx.folders.leave_out(document.source_path)
+
+
+def purge(store: Store, originals: Originals, blobs: Blobs, document_id: int, *, leave_out: bool = False) -> Document:
     """Delete a document for good, even from the bin, with its versions, originals and attachments; return it.
 
     Attachments that are still queued are also deleted.
@@ -46,6 +56,7 @@ def purge(store: Store, originals: Originals, blobs: Blobs, document_id: int) ->
         binned = tx.history.binned(document_id)
         document = binned.document if binned else existing_document(tx, document_id)
         waiting = tx.jobs.staged()
+        _leave_out(tx, document, wanted=leave_out)
         tx.documents.delete(document_id)
         waiting -= tx.jobs.staged()
     for name in waiting:

@@ -25,6 +25,7 @@ from kb.folders.safe_names import safe_name
 from kb.notes_folder import disk
 from kb.notes_folder.disk import FoundFile
 from kb.notes_folder.parts import FILE, FolderParts, version_of
+from kb.store.protocol import Transaction
 from kb.store.rows import Author, Document, NoteFile
 
 logger = logging.getLogger(__name__)
@@ -139,6 +140,9 @@ class Attachments:
         digest = disk.file_digest_at(file.place, self.parts.most_file_bytes)
         with self.parts.store.read() as tx:
             document = self.parts.document(tx, row.document_id) if row else self.parts.at_path(tx, path)
+        if row and not row.state and document is None:  # the document of a former file is in the bin
+            self._drop(row)
+            row = None
         if row and row.digest == DIGEST + digest:
             self._put(replace(row, state=state))
             return True
@@ -205,7 +209,7 @@ class Attachments:
         """
         self.withheld = []
         with self.parts.store.read() as tx:
-            present = {row.path for row in self.parts.files(tx).attachments()} - scan.others.keys()
+            present = {row.path for row in self.parts.files(tx).attachments() if row.state} - scan.others.keys()
         self._missing = {path: self._missing.get(path, self.now()) for path in present & rows.keys()}
         if not self._missing or (not self.parts.writes and not scan.others):  # a disk may not be connected
             return True
@@ -228,8 +232,7 @@ class Attachments:
         if self.parts.writes and document:
             why = replace(author, why="its file was deleted")
             delete(self.parts.audited, self.parts.originals, row.document_id, why)
-        with self.parts.store.write() as tx:
-            self.parts.files(tx).remove(row.document_id)
+        self._drop(row)
 
     def write(self) -> None:
         """Write new and changed documents to their files, and remove the files of deleted ones."""
@@ -238,6 +241,8 @@ class Attachments:
             found = (self.parts.document(tx, id_) for id_, _ in self.parts.files(tx).unwritten_attachments())
             documents = [document for document in found if document and document.source_path]
             gone = [row for id_, row in rows.items() if tx.documents.get(id_) is None]
+            left_out = self.parts.left_out(tx) if self.parts.prefix else ()
+            kept_out = {row.document_id for row in gone if row.path in left_out or self._is_purged(tx, row)}
         for document in documents:
             try:
                 self._write(document, rows.get(document.id))
@@ -249,7 +254,15 @@ class Attachments:
                 reason = error.detail if isinstance(error, KbError) else error.strerror or str(error)
                 self.problems[path_in_folder(document)] = reason
         for row in gone:
-            self._remove(row)
+            if row.document_id in kept_out:
+                self._drop(row)
+            elif row.state:
+                self._remove(row)
+
+    @staticmethod
+    def _is_purged(tx: Transaction, row: NoteFile) -> bool:
+        """Return whether the file of a deleted document is removed, and the document cannot come back."""
+        return not row.state and tx.history.binned(row.document_id) is None
 
     def _write(self, document: Document, row: NoteFile | None) -> None:
         path = row.path if row else path_in_folder(document)
@@ -270,9 +283,10 @@ class Attachments:
         return self._record(document, path, state)
 
     def _remove(self, row: NoteFile) -> None:
-        """Remove the file of a deleted document; a file that somebody changed stays, and is a new one.
+        """Remove the file of a deleted document, which is written again if the document is restored.
 
-        If kb has no copy of a file, it stays, and kb remembers not to add it again.
+        A file that somebody changed stays, and is a new one. If kb has no copy of a file, the file stays too, and kb
+        remembers not to add it again.
         """
         place, digest = self.parts.place(row.path), row.digest.removeprefix(DIGEST)
         if self.parts.all_files and not self.parts.originals.has(digest):
@@ -281,11 +295,17 @@ class Attachments:
         try:
             if disk.state_at(place) == row.state:
                 disk.remove(place, digest)
+                self._put(unwritten(row))
+                return
         except disk.InUse as error:
             self.problems[row.path] = error.strerror or ""
             return
         except (disk.Changed, OSError) as error:
             logger.info("the file of document %s stays in its folder: %r", row.document_id, error)
+        self._drop(row)
+
+    def _drop(self, row: NoteFile) -> None:
+        """Forget that a file belonged to a document."""
         with self.parts.store.write() as tx:
             self.parts.files(tx).remove(row.document_id)
 

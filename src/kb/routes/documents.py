@@ -318,12 +318,10 @@ def delete_document(
     """
     if purge_:
         check_right(request, "admin")
-        document = purge(services.store, services.originals, services.originals.blobs, document_id)
+        blobs = services.originals.blobs
+        document = purge(services.store, services.originals, blobs, document_id, leave_out=leave_out)
     else:
-        document = delete(services.store, services.originals, document_id, author)
-    if leave_out and document.source_path is not None:
-        with services.store.write() as tx:
-            tx.folders.leave_out(document.source_path)
+        document = delete(services.store, services.originals, document_id, author, leave_out=leave_out)
     return Deleted(document_id=document_id, title=document.title)
 
 

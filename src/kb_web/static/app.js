@@ -227,12 +227,19 @@
   });
 
   // Copying.
-  const offerCopying = () => all("[data-copy]").forEach((button) => (button.hidden = !navigator.clipboard));
-  offerCopying();
+  // Browsers have a clipboard only for HTTPS and this machine; from other machines of a network, a field does it.
+  const copy = async (text) => {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const field = document.body.appendChild(document.createElement("textarea"));
+    field.value = text;
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+  };
   addEventListener("click", async (event) => {
     const button = event.target.closest?.("[data-copy]");
     if (!button) return;
-    await navigator.clipboard.writeText(button.dataset.copy === "link" ? location.href : button.previousElementSibling.textContent);
+    await copy(button.dataset.copy === "link" ? location.href : button.previousElementSibling.textContent);
     button.closest("details")?.removeAttribute("open");
     say("Copied");
   });
@@ -423,7 +430,6 @@
       if (answer?.status === 401) return location.reload();
       const [here, there] = [find("[data-busy]"), answer?.ok && find("#care", new DOMParser().parseFromString(await answer.text(), "text/html"))];
       if (here && there) here.replaceWith(there);
-      offerCopying();
       watch();
     }, 1000);
   };
