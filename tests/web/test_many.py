@@ -185,7 +185,8 @@ def test_a_document_that_cannot_be_moved_is_counted_with_the_reason(site, batch)
 
 def test_a_note_that_has_no_file_gets_the_name_of_its_title_in_the_folder(site, batch):
     tag, _ = batch
-    note = site.engine.post("notes", json={"text": "Fired at dawn.", "title": "Kiln: a/b", "tags": [tag]}).json()
+    content = {"text": "Fired at dawn.", "title": "Kiln: a/b", "tags": [tag]}
+    note = site.engine.post("jobs", params={"wait": 30}, json=content).json()
     reader = reader_at(site, f"documents?tag={tag}")
     send(reader, id=[str(note["document_id"])], act="move", folder=f"{tag}/filed")
     assert "Moved 1 document." in reader.text
