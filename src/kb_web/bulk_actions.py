@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.api.job_error_phrases import remedy_for
+from kb.folders.safe_names import safe_name
 from kb_web.document_html import Row, plain
 from kb_web.documents import Linking, documents_asked, folder_of_file, linking_documents, number_in, split_tags, told_of
 from kb_web.notices import one_operation, place_in
@@ -194,18 +195,26 @@ async def action(visit: Visit, act: str, form: FormData) -> Act:
 
 
 async def move(visit: Visit, document_id: int, folder: str, folders: list[Row]) -> None:
-    """Move a document to a folder under its file name.
+    """Move a document to a folder under its file name; a note without a file gets the name of its title.
+
+    The folder of a note in a vault is one of the vault.
 
     Raises:
-        Invalid: it has no file name, or its file is in a synced folder.
+        Invalid: it has no file name, its file is in a synced folder, or it would leave its vault.
     """
     shown = await visit.engine.document(document_id, chunks=1)
-    name = (shown["source_path"] or "").rpartition("/")[2]
-    if not name or shown["part_of"]:
+    path = shown["source_path"]
+    name = path.rpartition("/")[2] if path else safe_name(f"{shown['title'].replace('/', '-')}.md")
+    if not name or shown["part_of"] or not (path or shown["doc_type"] == "note"):
         raise Invalid("It has no file of its own.")
     if folder_of_file(shown, folders):
         raise Invalid("Its file is in a synced folder. Move the file there.")
-    await visit.engine.move_document(document_id, f"{folder.rstrip('/')}/{name}")
+    vault = next((each["prefix"] for each in folders if (path or "").startswith(each["prefix"])), "")
+    if f"{folder}/".startswith(vault):
+        vault = ""
+    elif folder.startswith("/"):
+        raise Invalid(f"Its file is in {vault}, and {folder} is elsewhere. Choose a folder in {vault}.")
+    await visit.engine.move_document(document_id, f"{vault}{folder.rstrip('/')}/{name}")
 
 
 async def carry_out(ids: list[int], act: Act) -> Tally:

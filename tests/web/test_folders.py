@@ -10,6 +10,7 @@ from kb.folders.disk_view import place_of
 from tests.conftest import KEY
 from tests.support.eventually import eventually
 from tests.web.conftest import find, watch
+from tests.web.test_many import send
 from tests.web.test_writing import PNG
 
 pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
@@ -99,6 +100,12 @@ def test_a_folder_of_the_form_can_be_edited_on_both_sides(read, homely, home):
         engine.patch(f"notes/{note['id']}", json={"append": "Written in kb."}).raise_for_status()
     file = home / "vault" / note["source_path"].removeprefix("mine/")
     eventually("the file has the words", lambda: "Written in kb." in file.read_text())
+    for folder, told in (("/elsewhere", "Choose a folder in mine/"), ("Archive 2023", "Moved 1 document.")):
+        reader = read(f"{homely.url}/documents")
+        send(reader, id=[str(note["id"])], act="move", folder=folder)
+        assert told in reader.text
+    moved = home / "vault" / "Archive 2023" / file.name
+    eventually("the file has moved in the vault", lambda: moved.exists() and not file.exists())
 
 
 @pytest.mark.slow

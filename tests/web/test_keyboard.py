@@ -219,3 +219,21 @@ def test_a_failed_file_is_dismissed_after_its_reason_was_read(browser, site, cap
     press(browser, Keys.ENTER)
     find(browser, "h1", "Recently added")
     assert job not in [each["id"] for each in site.engine.get("jobs").json()["jobs"]]
+
+
+def test_a_ticked_task_stays_where_it_is_on_the_screen(browser, site):
+    text = "\n\n".join([*("A line about the mooring.",) * 30, "- [ ] grease it\n- [ ] paint it", *("And more.",) * 30])
+    note = site.engine.post("jobs", params={"wait": 30}, json={"text": text}).json()["document_id"]
+    browser.get(f"{site.url}/d/{note}")
+    where = "const task = document.querySelector(\"[aria-label^='{}']\"); {} return task.getBoundingClientRect().top"
+    before = browser.execute_script(where.format("grease", "task.scrollIntoView({ block: 'center' }); task.focus();"))
+    press(browser, Keys.SPACE)
+    find(browser, ".notice", "grease it")
+    eventually(
+        "it is ticked", lambda: browser.find_elements("css selector", "[aria-label^='grease'][aria-checked=true]")
+    )
+    after = eventually(
+        "it stays", lambda: browser.execute_script(where.format("grease", "")), lambda at: abs(at - before) < 2
+    )
+    assert abs(after - before) < 2
+    site.engine.delete(f"documents/{note}").raise_for_status()

@@ -178,10 +178,21 @@ def test_a_document_that_cannot_be_moved_is_counted_with_the_reason(site, batch)
     tag, ids = batch
     add(site, f"{tag}/new/file 0.md", "# In the way", "")
     reader = reader_at(site, f"documents?tag={tag}")
-    note = site.ids["Boat"]
-    send(reader, id=[str(ids[0]), str(ids[1]), str(note), "999999999"], act="move", folder=f"{tag}/new")
-    assert "Moved 1 document. 3 documents not changed: " in reader.text
+    send(reader, id=[str(ids[0]), str(ids[1]), "999999999"], act="move", folder=f"{tag}/new")
+    assert "Moved 1 document. 2 documents not changed: " in reader.text
     assert "file 0.md" in reader.text
+
+
+def test_a_note_that_has_no_file_gets_the_name_of_its_title_in_the_folder(site, batch):
+    tag, _ = batch
+    content = {"text": "Fired at dawn.", "title": "Kiln: a/b", "tags": [tag]}
+    note = site.engine.post("jobs", params={"wait": 30}, json=content).json()
+    reader = reader_at(site, f"documents?tag={tag}")
+    send(reader, id=[str(note["document_id"])], act="move", folder=f"{tag}/filed")
+    assert "Moved 1 document." in reader.text
+    moved = site.engine.get(f"documents/{note['document_id']}").json()
+    assert (moved["source_path"], moved["title"]) == (f"{tag}/filed/Kiln- a-b.md", "Kiln: a/b")
+    site.engine.delete(f"documents/{note['document_id']}").raise_for_status()
 
 
 def test_deleted_documents_are_restored_together(site, batch):

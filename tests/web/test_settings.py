@@ -262,9 +262,13 @@ def test_another_model_is_used_and_given_back_in_the_browser(reading, start_serv
             reader.open(f"{server.url}/model")
             return [each.text_content().partition("Apache")[0] for each in reader.page.xpath("//tr[td='in use']/th")]
 
+        def offered(model):
+            reader.open(f"{server.url}/model")
+            return [each for each in reader.page.forms if each.fields.get("model") == model]
+
         assert in_use() == ["all-MiniLM-L6-v2"]
         assert "about 100" in reader.text
         for model, expected in (("small", "small"), ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2")):
-            [form] = [each for each in reader.page.forms if each.fields.get("model") == model]
+            [form] = eventually("it can be chosen", lambda named=model: offered(named))
             reader.http.post(form.action, data=dict(form.form_values()))
             eventually("it is in use", in_use, lambda now, wanted=expected: now == [wanted])

@@ -104,6 +104,16 @@ def test_the_buttons_are_one_stop_of_the_tab_key_and_the_arrows_go_through_them(
     assert value(browser) == "***word***"
 
 
+def test_typing_in_a_note_begins_below_its_fields(browser, site):
+    text = "---\ntags: [later]\n---\n\nThe lamp."
+    note = site.engine.post("jobs", params={"wait": 30}, json={"text": text}).json()["document_id"]
+    browser.get(f"{site.url}/d/{note}/edit")
+    browser.switch_to.active_element.send_keys("Checked. ")
+    field = browser.find_element(By.ID, "text")
+    assert field.get_attribute("value") == text.replace("The lamp.", "Checked. The lamp.")
+    site.engine.delete(f"documents/{note}").raise_for_status()
+
+
 def test_enter_leads_from_the_title_to_the_text(browser, site, editor):
     find(browser, "[name=title]")[0].send_keys("A title", Keys.ENTER)
     assert browser.switch_to.active_element == editor

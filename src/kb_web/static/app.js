@@ -258,6 +258,28 @@
     } catch {}
   }
 
+  // A ticked task stays where it was on the screen, although the next page has a notice above it.
+  addEventListener("submit", ({ target, submitter }) => {
+    if (target.id !== "tick") return;
+    try {
+      sessionStorage.setItem("kb-task", JSON.stringify([submitter.id, submitter.getBoundingClientRect().top]));
+    } catch {}
+  });
+  const keepTask = () => {
+    try {
+      const [id, top] = JSON.parse(sessionStorage.getItem("kb-task") || "[]");
+      const task = document.getElementById(id);
+      if (task) scrollBy({ top: task.getBoundingClientRect().top - top, behavior: "instant" });
+    } catch {}
+  };
+  keepTask();
+  addEventListener("load", () => {
+    keepTask();
+    try {
+      sessionStorage.removeItem("kb-task");
+    } catch {}
+  });
+
   // Add files and folders that are dropped, chosen or pasted; at most two uploads at once.
   const queue = [];
   let sending = 0;

@@ -492,6 +492,10 @@
   editor.addEventListener("input", changed);
   show();
 
+  // Words that are typed before the fields at the top of a text would turn them into text.
+  const fields = /^---\n[\s\S]*?\n---(?:\n+|$)/.exec(text.value);
+  if (fields && !text.selectionEnd) text.setSelectionRange(fields[0].length, fields[0].length);
+
   // The text that the bookmarklet sends.
   if (isNew && location.hash.length > 1) {
     try {
