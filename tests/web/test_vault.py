@@ -70,6 +70,8 @@ def test_links_lead_to_documents_and_those_documents_lead_back(notes):
     [missing] = classed(kiln, "missing")
     assert (missing.text, missing.get("href")) == ("The old chimney", f"{url}/new?title=The+old+chimney")
     assert "kb doesn't change files." in kiln.text_content()
+    [edit] = kiln.xpath("//details[contains(@class, 'menu')]//a[text()='Edit']")
+    assert html.fromstring(httpx2.get(edit.get("href")).text).xpath("//details[contains(@class, 'about')][@open]")
     back = links(page(notes, "Projects/Bricks.md"), "backlinks")
     assert back == {"Kiln rebuild": f"{url}/d/{ids['Projects/Kiln rebuild.md']}"}
     assert "[[" not in classed(page(notes, "Projects/Bricks.md"), "backlinks")[0].text_content()
