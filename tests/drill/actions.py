@@ -129,7 +129,7 @@ class Sync(Action):
             self._work_off(store, place)
             documents, texts, files, waiting = data.state(store)
         found = {document.source_path: files[id_].decode() for id_, document in documents.items()}
-        assert acknowledged.items() <= found.items() | {(self.OLD[0], NEW)}, (acknowledged, found)
+        assert acknowledged.items() <= found.items() | {self.OLD}, (acknowledged, found)
         assert found[self.OLD[0]] in (acknowledged[self.OLD[0]], NEW)
         assert {id_: "".join(texts[id_]).encode() for id_ in files} == files
         assert not waiting
