@@ -270,7 +270,7 @@ def run(args: list[str]) -> int:
         print_error(with_hint(error))
         return error.exit_code
     except UnicodeEncodeError:
-        print_error("The command line contains bytes that are not UTF-8. Send such a text through a pipe, in UTF-8.")
+        print_error("The command line contains bytes that are not UTF-8. Pipe the text in instead, encoded as UTF-8.")
         return exit_codes.USAGE
     except (typer.Abort, KeyboardInterrupt):
         code = exit_codes.INTERRUPTED

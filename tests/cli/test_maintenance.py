@@ -127,12 +127,12 @@ async def test_an_import_says_what_became_of_documents_that_were_there(outside, 
     assert outside("export", str(tmp_path / "export"), env=here).returncode == 0
     there = here | {"KB_DATA_DIR": str(tmp_path / "other")}
     assert outside("import", str(tmp_path / "export"), env=there).stdout.splitlines() == [
-        "0 documents added, 2 existed already",
+        "0 documents added, 2 already existed",
         "1 of these now have new content; their history contains the old content",
         "1 of these now also have the tags from the export",
     ]
     again = outside("import", str(tmp_path / "export"), env=there)
-    assert again.stdout == "0 documents added, 2 existed already\n"
+    assert again.stdout == "0 documents added, 2 already existed\n"
 
 
 def test_a_place_without_a_backup_is_said_to_have_none(outside, here, tmp_path):

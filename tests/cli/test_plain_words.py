@@ -54,9 +54,9 @@ def test_a_note_that_is_there_already_is_not_told_as_new(kb, tag):
     assert first.endswith("is searchable\n")
     assert kb("addnote", text, "--wait").stdout == first.replace("is searchable", "already has this text")
     assert kb("add", "-", "--wait", text=f"{text} in a file").stdout == "1 file: 1 added\n"
-    assert kb("add", "-", "--wait", text=f"{text} in a file").stdout == "1 file: 1 existed already\n"
+    assert kb("add", "-", "--wait", text=f"{text} in a file").stdout == "1 file: 1 already existed\n"
     note = kb.json("addnote", text, "--tags", tag, "--wait")
-    assert f"{note['document_id']} (existed already)\n" in kb("jobs", note["id"]).stdout
+    assert f"{note['document_id']} (already existed)\n" in kb("jobs", note["id"]).stdout
     assert note["existed"]
     assert kb.json("get", note["document_id"])["tags"] == [tag]
 

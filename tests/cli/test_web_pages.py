@@ -107,7 +107,7 @@ def test_a_web_page_goes_in_by_its_address_and_is_refreshed_in_its_place(kb, sit
     assert "at seven" in kb("get", first["document_id"], "--text").stdout
     missing = kb("add", f"{address}/{tag}/none", page.replace("http://", "http://me:secret@"), "--wait")
     assert (missing.returncode, missing.stderr) == (1, f"kb: {address}/{tag}/none: the server answered 404\n")
-    assert missing.stdout == "2 files: 1 existed already, 1 failed\n"
+    assert missing.stdout == "2 files: 1 already existed, 1 failed\n"
     assert len(kb.json("list", "--under", f"{address}/{tag}")["documents"]) == 1
 
 

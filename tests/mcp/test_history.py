@@ -96,7 +96,7 @@ async def test_an_undo_leaves_changes_alone_that_it_did_not_show(server, word):
         later = (await noted(another_session, text=f"{word} of the other session", tags=[word]))["document_id"]
         for arguments in (confirmation(shown), {"since": "10 minutes ago", "confirm": "true"}):
             refused = await agent.call_tool("kb_undo", arguments)
-            assert refused.content[0].text.splitlines()[-1].startswith("Nothing is undone yet, ")
+            assert refused.content[0].text.splitlines()[-1].startswith("Nothing has been undone, ")
             assert {step["document_id"] for step in refused.structured_content["steps"]} == {own, later}
             assert (await call(agent, "kb_list", tags=[word]))["total"] == 2
         undone = await agent.call_tool("kb_undo", confirmation(refused))

@@ -25,7 +25,7 @@ def test_a_renamed_file_gets_its_new_name_as_title_and_that_can_be_undone(browse
     find(browser, ".more a", "Rename")[0].click()
     [field] = find(browser, ".rename [name=name]")
     assert browser.switch_to.active_element == field
-    assert find(browser, ".facts", "from the name of its file")
+    assert find(browser, ".facts", "from the file name")
     field.clear()
     field.send_keys("octant")
     find(browser, ".rename button")[0].click()

@@ -81,7 +81,7 @@ def outcome(answer: dict[str, Any]) -> str:
         return f"job {answer['job_id']} will add the note"
     if answer["status"] == "done":
         return f"{note} is searchable"
-    return f"{note} is stored; keyword search finds it now, semantic search soon (job {answer['job_id']})"
+    return f"{note} is stored; keyword search finds it now, semantic search will soon (job {answer['job_id']})"
 
 
 def edit(note: dict[str, Any], wait: bool) -> dict[str, Any]:

@@ -29,10 +29,10 @@ def backup(
         int | None, option("--keep N", "The number of backups to keep in DIR, instead of KB_BACKUP_KEEP.", min=1)
     ] = None,
     unsealed: Annotated[
-        bool, option("--unsealed", "Restore a backup without a seal even though KB_BACKUP_KEY is set.")
+        bool, option("--unsealed", "Restore a backup without a seal even if KB_BACKUP_KEY is set.")
     ] = False,
     unverified: Annotated[
-        bool, option("--unverified", "Restore a sealed backup even though KB_BACKUP_KEY is not set.")
+        bool, option("--unverified", "Restore a sealed backup even if KB_BACKUP_KEY is not set.")
     ] = False,
     without_damaged: Annotated[
         bool, option("--without-damaged", "Leave out damaged files, and restore everything else.")

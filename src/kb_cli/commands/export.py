@@ -42,7 +42,7 @@ def import_(folder: Annotated[Path, argument("DIR", "A folder written by 'kb exp
     """Import an export into KB_DATA_DIR or KB_DATABASE_URL.
 
     Stop the engine first. If the database is empty, kb imports everything unchanged, and then compares the result with
-    the export. If it already has a document with the same content and path, that stays one document, with the tags of
+    the export. If it already has a document with the same content and path, kb keeps one document, with the tags of
     both. If the import is interrupted, run it again to continue.
     """
     settings = data_settings()
@@ -50,7 +50,7 @@ def import_(folder: Annotated[Path, argument("DIR", "A folder written by 'kb exp
         imported = require("kb.exchange.importing").import_folder(
             settings, folder.absolute(), lambda done: show_status(f"{done:,} documents")
         )
-    output.print_line(f"{imported.added} documents added, {imported.there} existed already")
+    output.print_line(f"{imported.added} documents added, {imported.there} already existed")
     if imported.replaced:
         output.print_line(f"{imported.replaced} of these now have new content; their history contains the old content")
     if imported.tagged:

@@ -167,7 +167,7 @@ def report(job: dict[str, Any], json: bool) -> None:
     elif job["error"]:
         output.print_line(f"job {job['id']} failed: {output.one_line(job_title(job))}: {job['error']}")
     else:
-        existed = ", which existed already" if job["existed"] else ""
+        existed = ", which already existed" if job["existed"] else ""
         outcome = f"is document {job['document_id']}{existed}"
         line = f"job {job['id']} done: {output.one_line(job_title(job))} {outcome}"
         output.print_line("; ".join(filter(None, (line, not_read(job)))))
@@ -179,7 +179,7 @@ def print_job(job: dict[str, Any]) -> None:
             "job": job["id"],
             "status": format_state(job),
             "error": job["error"],
-            "document": f"{job['document_id']} (existed already)" if job["existed"] else job["document_id"],
+            "document": f"{job['document_id']} (already existed)" if job["existed"] else job["document_id"],
             "not read": phrase(job["omitted"]),
             "kind": job["kind"],
             "name": job_title(job),

@@ -38,7 +38,7 @@ def model(
     It also takes a sentence-transformers folder, or a file that 'pack' wrote on another machine. The engine then
     recomputes all vectors; searches use the old ones until it is done. 'rollback' returns to the old model, until
     'finish' deletes its vectors. 'kb reembed status' shows the progress. 'measure' reads documents and
-    questions in BEIR format, and saves for this model how to read its cosines, and whether it can run in int8.
+    questions in BEIR format, and saves how to read this model's similarity scores, and whether it can run in int8.
     'export' converts a model that 'use' cannot take; it needs 'kb-local[export]', which installs torch.
     """
     match action:

@@ -21,7 +21,7 @@ def sync(
     options: FolderOptions,
     watch: Annotated[bool, option("--watch", "Keep running, and sync after each change.")] = False,
     dry_run: Annotated[bool, option("--dry-run", "Only show the changes that kb would make.")] = False,
-    yes: Annotated[bool, option("--yes -y", "Let --delete delete many documents at once, or all in a folder.")] = False,
+    yes: Annotated[bool, option("--yes -y", "Allow --delete to delete many documents, or all in a folder.")] = False,
     take_over: TakeOver = False,
     both: Annotated[
         bool, option("--both", "From now on, when a note changes in kb, also write it to its Markdown file.")

@@ -82,7 +82,9 @@ def updatenote(
 
 
 def outcome(note: dict[str, Any]) -> str:
-    return "updated" if note.get("embedded", True) else "updated; keyword search finds it now, semantic search soon"
+    return (
+        "updated" if note.get("embedded", True) else "updated; keyword search finds it now, semantic search will soon"
+    )
 
 
 def update(

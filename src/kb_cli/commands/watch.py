@@ -51,7 +51,9 @@ def watch(
     ],
     options: FolderOptions,
     take_over: TakeOver = False,
-    yes: Annotated[bool, option("--yes -y", "With 'now': delete many documents at once, or all in a folder.")] = False,
+    yes: Annotated[
+        bool, option("--yes -y", "With 'now': allow the sync to delete many documents, or all in a folder.")
+    ] = False,
     json: Json = False,
     both: Annotated[
         bool, option("--both", "With 'add': when a note changes in kb, also write it to its Markdown file.")
@@ -315,7 +317,7 @@ def sync_record(record: WatchedFolder, *, yes: bool, json: bool) -> int:
 
     async def sync(client: EngineClient) -> Any:  # noqa: ANN401 - TYPE_CHECKING
         folder = record.folder(is_sure=yes, is_watched=False)
-        async with alone(record.lock, on_wait=lambda: output.print_error("waiting for a sync that is running")):
+        async with alone(record.lock, on_wait=lambda: output.print_error("waiting for another sync to finish")):
             try:
                 result = await sync_folder(client, folder, DigestCache(), quiet=json)
             except typer.TyperException as error:
@@ -417,4 +419,4 @@ COLUMNS: output.Columns = {
     "LAST SYNC": lambda row: output.format_time(row["watch"]["synced_at"]) or "never",
     "RESULT": outcome,
 }
-NOTHING = "kb watches no folders; add one with 'kb watch add FOLDER'"
+NOTHING = "kb is not watching any folders; add one with 'kb watch add FOLDER'"

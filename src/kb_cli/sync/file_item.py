@@ -56,7 +56,7 @@ class FileItem:
             return "moved"
         if not self.is_new:
             return "changed"
-        return "existed already" if self.job and self.job.get("existed") else "added"
+        return "already existed" if self.job and self.job.get("existed") else "added"
 
     def finish(self, job: dict[str, Any]) -> None:
         self.job, self.error, self.document_id = job, job["error"], job["document_id"]

@@ -87,7 +87,7 @@ def described(result: SyncResult, folder: Folder) -> dict[str, object]:
     failed = result.failed
     return {
         "files": len(result.items),
-        "added": sum(act in ("added", "existed already") for act in done),
+        "added": sum(act in ("added", "already existed") for act in done),
         "changed": done.count("changed"),
         "moved": done.count("moved"),
         "deleted": len(result.deleted),

@@ -92,6 +92,6 @@ class HistoryTools:
         if len(shown) < len(steps):
             rest += f" {len(steps) - len(shown)} more documents are not listed."
         if steps and not is_confirmed:
-            rest = f"Nothing is undone yet, because confirm does not match these changes. {rest}" if confirm else rest
+            rest = f"Nothing has been undone, because confirm does not match these changes. {rest}" if confirm else rest
             rest += f" To undo these changes, call kb_undo(since={since!r}, confirm={code!r})."
         return with_notice({"steps": shown, "rest": rest})
