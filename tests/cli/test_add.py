@@ -200,7 +200,7 @@ def test_many_failures_name_the_option_that_was_typed(kb, folder):
     for number in range(30):
         (folder / f"{number}.txt").write_text(f"sheet {number}")
     ended = kb("add", "papers", "--tags", "x" * 201)
-    assert ended.stderr.startswith("kb: 32 files: --tags: a tag has at most 200 characters")
+    assert ended.stderr.startswith("kb: 32 files: --tags: a tag can have at most 200 characters")
 
 
 def test_a_named_file_is_sent_again_though_it_could_not_be_read_before(kb, folder):
