@@ -103,6 +103,6 @@ def test_limits_are_as_documented():
         f"{limits.parse_seconds} seconds, {limits.parse_memory_mb // 1024} GiB of memory",
         f"{Limits().output_mb} MiB of text, {Limits().pages:,} pages",
         f"{limits.max_note_chars:,} characters",
-        f"{MAX_TAGS} at once, of {MAX_TAG_CHARS} characters",
+        f"{MAX_TAGS} at a time, {MAX_TAG_CHARS} characters",
     ):
         assert said in page
