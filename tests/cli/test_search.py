@@ -65,7 +65,7 @@ def test_what_a_score_is_made_of_is_shown_on_request(kb, tag):
     assert "+ as typed" in said
     assert "no. 1" in said
     assert words.strip().startswith("words ")
-    assert re.search(r"zx81 \d+\.\d\d \(idf \d+\.\d\d, \d+ times\)", words)
+    assert re.search(r"zx81 \d+\.\d\d \(idf \d+\.\d\d, ×\d+\)", words)
 
 
 def test_a_word_that_no_document_has_is_told_with_what_was_searched_for(kb, tag):
