@@ -209,12 +209,13 @@ async def move(visit: Visit, document_id: int, folder: str, folders: list[Row]) 
         raise Invalid("It has no file of its own.")
     if folder_of_file(shown, folders):
         raise Invalid("Its file is in a synced folder. Move the file there.")
-    vault = next((each["prefix"] for each in folders if (path or "").startswith(each["prefix"])), "")
-    if f"{folder}/".startswith(vault):
-        vault = ""
-    elif folder.startswith("/"):
+    prefixes = sorted((each["prefix"] for each in folders), key=len, reverse=True)
+    vault = next((each for each in prefixes if (path or "").startswith(each)), "")
+    target = next((each for each in prefixes if f"{folder}/".startswith(each)), "")
+    if vault and target != vault and (target or folder.startswith("/")):
         raise Invalid(f"Its file is in {vault}, and {folder} is elsewhere. Choose a folder in {vault}.")
-    await visit.engine.move_document(document_id, f"{vault}{folder.rstrip('/')}/{name}")
+    place = folder if target else f"{vault}{folder}"
+    await visit.engine.move_document(document_id, f"{place.rstrip('/')}/{name}")
 
 
 async def carry_out(ids: list[int], act: Act) -> Tally:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlencode
@@ -575,8 +575,9 @@ def folder_of_file(shown: Row, folders: Sequence[Row]) -> Row | None:
 
 def split_tags(text: str) -> list[str]:
     """Return the tags of a field, separated by commas or line ends, or written as #words."""
-    parts = re.split(r"[,\n]|(?<=\S)\s+(?=#)", text)
-    return [tag for part in parts if (tag := part.strip().lstrip("#").strip())]
+    parts = (part.strip() for part in re.split(r"[,\n]", text))
+    words = chain.from_iterable(re.split(r"\s+(?=#)", part) if part.startswith("#") else [part] for part in parts)
+    return [tag for word in words if (tag := word.lstrip("#").strip())]
 
 
 def number_in(text: str | None) -> int | None:

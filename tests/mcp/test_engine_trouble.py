@@ -68,7 +68,7 @@ def problem(code, detail):
             (("401 Unauthorized", "<html>"), "Ask the user to set the gateway's KB_API_KEY"),
             (("404 Not Found", "<html>"), "The engine answered 404 Not Found. Try once more."),
             (("422 Unprocessable Content", '{"type": "x", "detail": ["y"]}'), "['y'] Try once more."),
-            (("200 OK", "<html>"), "is not a kb engine. Ask the user to set KB_ENGINE_URL"),
+            (("200 OK", "<html>"), "is not a kb engine. Ask the user to set the gateway's KB_ENGINE_URL"),
             (("200 OK", "null"), "is not a kb engine"),
             (("302 Found", "{}"), "is not a kb engine"),
             (None, "the connection broke"),

@@ -299,6 +299,49 @@ def test_a_document_that_is_left_out_keeps_its_file(vault):
     assert (vault.files(), vault.notes()) == ({"a.md": b"The text.\n"}, {})
 
 
+def test_files_that_are_missing_together_are_withheld_however_many_documents_are_in_the_bin(vault, embedder, tmp_path):
+    for number in range(48):
+        vault.write(f"{number}.txt", f"The plan {number}.")
+    with working(vault.store, embedder, tmp_path / "data") as worker:
+        vault.settle()
+        worker.wake()
+        eventually("all are read", lambda: all(vault.at(f"{number}.txt") for number in range(48)))
+    vault.settle()
+    for number in range(40):
+        vault.delete(vault.at(f"{number}.txt").id)
+    vault.settle()
+    assert len(vault.files()) == 8
+    for path in list(vault.files())[:7]:
+        (vault.root / path).unlink()
+    vault.settle()
+    assert sum(bool(vault.at(f"{number}.txt")) for number in range(40, 48)) == 8
+
+
+def test_a_file_that_was_deleted_by_hand_comes_back_with_its_document_and_an_empty_one_in_its_place_is_none(
+    vault, embedder, tmp_path
+):
+    vault.write("plan.txt", "The plan.")
+    vault.write("other.txt", "The other plan.")
+    with working(vault.store, embedder, tmp_path / "data") as worker:
+        vault.settle()
+        worker.wake()
+        eventually("both are read", lambda: vault.at("plan.txt") and vault.at("other.txt"))
+    vault.settle()
+    plan = vault.at("plan.txt").id
+    (vault.root / "plan.txt").unlink()
+    vault.settle()
+    assert vault.at("plan.txt") is None
+    vault.write("plan.txt", "")
+    vault.settle()
+    with vault.store.read() as tx:
+        assert not tx.jobs.page(status="queued", limit=9, before=None)
+    (vault.root / "plan.txt").unlink()
+    vault.settle()
+    assert vault.restore(plan)
+    vault.settle()
+    assert vault.files() == {"plan.txt": b"The plan.", "other.txt": b"The other plan."}
+
+
 @pytest.mark.parametrize("leave_out", [True, False])
 def test_the_file_of_a_deleted_pdf_or_text_stays_if_it_is_left_out_and_comes_back_with_its_document(
     vault, embedder, tmp_path, leave_out

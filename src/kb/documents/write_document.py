@@ -83,6 +83,7 @@ def move(
             raise PathTaken(f"Document {occupant.id} already has the source_path {source_path}.")
         tx.history.keep(document_id, author)
         tx.documents.move(document_id, source_path)
+        tx.folders.let_in(source_path)
         follow_file(tx, document, source_path, author, own)
         return existing_document(tx, document_id)
 

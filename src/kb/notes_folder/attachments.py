@@ -17,7 +17,7 @@ from kb.api.errors import DiskFull, KbError
 from kb.api.job_models import FileRequest
 from kb.documents.delete import delete
 from kb.documents.job_queue import submit_file
-from kb.documents.title_of_file import follow_file
+from kb.documents.title_of_file import follow_file, title_in_file
 from kb.folders.deletions import Judge, Withheld
 from kb.folders.disk_view import DiskView
 from kb.folders.ignore_rules import BINARY_SUFFIXES
@@ -74,6 +74,7 @@ class Attachments:
         """
         with self.parts.store.read() as tx:
             rows = {row.path: row for row in self.parts.files(tx).attachments()}
+            former = {path for path, row in rows.items() if not row.state and tx.documents.get(row.document_id) is None}
         self.parts.found.update({path: file.place for path, file in scan.others.items()})
         states = {path: row.state for path, row in rows.items() if row.document_id > 0}
         changed = {path: file for path, file in scan.others.items() if states.get(path) != file.state}
@@ -81,7 +82,7 @@ class Attachments:
         self._seen = {path: _since(before.get(path), file.state, now) for path, file in changed.items()}
         self.problems, is_settled = {}, True
         for path, file in changed.items():
-            if path not in rows and not self._is_wanted(path, file.state, is_new=is_new):
+            if (path not in rows or path in former) and not self._is_wanted(path, file.state, is_new=is_new):
                 continue
             if path not in before or before[path][0] != file.state or now - self._seen[path][1] < self._quiet:
                 is_settled = False
@@ -96,7 +97,8 @@ class Attachments:
                     raise
                 self._note_problem(path, error)
         self._logged = {path: reason for path, reason in self._logged.items() if path in self.problems}
-        return self._miss(rows, scan, mounts, author, is_sure=is_sure) and is_settled
+        present = {path: row for path, row in rows.items() if path not in former}
+        return self._miss(present, scan, mounts, author, is_sure=is_sure) and is_settled
 
     @property
     def _quiet(self) -> float:
@@ -140,9 +142,12 @@ class Attachments:
         digest = disk.file_digest_at(file.place, self.parts.most_file_bytes)
         with self.parts.store.read() as tx:
             document = self.parts.document(tx, row.document_id) if row else self.parts.at_path(tx, path)
-        if row and not row.state and document is None:  # the document of a former file is in the bin
-            self._drop(row)
-            row = None
+            if row and not row.state and document is None:  # the document of a former file is in the bin
+                former, row, document = row, None, self.parts.at_path(tx, path)
+            else:
+                former = None
+        if former:
+            self._drop(former)
         if row and row.digest == DIGEST + digest:
             self._put(replace(row, state=state))
             return True
@@ -190,12 +195,15 @@ class Attachments:
         self.parts.wake()
 
     def _move(self, row: NoteFile, path: str, state: str, author: Author) -> None:
+        with self.parts.store.read() as tx:
+            before = tx.documents.get(row.document_id)
+        own = title_in_file(self.parts.originals, before) if before else None
         with self.parts.audited.write() as tx:
             document = tx.documents.get(row.document_id)
             if document and self.parts.at_path(tx, path) is None:
                 tx.history.keep(row.document_id, replace(author, why="its file was renamed"))
                 self.parts.move(tx, row.document_id, path)
-                follow_file(tx, document, path, author)
+                follow_file(tx, document, path, author, own)
         with self.parts.store.read() as tx:
             version = version_of(tx, row.document_id)
         self._put(replace(row, path=path, source_path=path, state=state, version=version))
@@ -232,6 +240,8 @@ class Attachments:
         if self.parts.writes and document:
             why = replace(author, why="its file was deleted")
             delete(self.parts.audited, self.parts.originals, row.document_id, why)
+            self._put(unwritten(row))
+            return
         self._drop(row)
 
     def write(self) -> None:
@@ -293,8 +303,10 @@ class Attachments:
             self._put(replace(row, document_id=NO_JOB - row.document_id, digest=DIGEST))
             return
         try:
-            if disk.state_at(place) == row.state:
+            state = disk.state_at(place)
+            if state == row.state:
                 disk.remove(place, digest)
+            if state in (None, row.state):
                 self._put(unwritten(row))
                 return
         except disk.InUse as error:

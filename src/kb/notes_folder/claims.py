@@ -129,8 +129,10 @@ class Claims:
         if not new and len(lost) < 2:  # no text can have come from elsewhere
             return
         replaced = {each.path: each for each in changed if not self._is_like(lost[each.path], each.text)}
-        kept = {each.path for each in changed} - replaced.keys()
-        self._follow_likeness(list(replaced.values()), [row for path, row in lost.items() if path not in kept])
+        places = {each.path for each in changed}
+        self._follow_likeness(list(replaced.values()), [row for path, row in lost.items() if path not in places])
+        left = [each for each in replaced.values() if each.path not in self.owners]
+        self._follow_likeness(left, [lost[path] for path in replaced if lost[path].document_id not in self.owned])
         moved = [lost[path] for path, each in replaced.items() if inode_of(each.state) != inode_of(lost[path].state)]
         self._follow_likeness(new, [row for row in moved if row.document_id not in self.owned])
 
