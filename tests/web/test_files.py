@@ -124,7 +124,8 @@ def test_a_pdf_has_this_type_and_no_other_and_the_attachment_of_a_mail_opens_too
     assert answer.headers.get_list("content-type") == ["application/pdf"]
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "default-src 'none'" in answer.headers["content-security-policy"]
-    [part] = site.engine.get("documents", params={"part_of": site.ids["boat/moorings.eml"]}).json()["documents"]
+    asked = {"part_of": site.ids["boat/moorings.eml"]}
+    [part] = eventually("it is read", lambda: site.engine.get("documents", params=asked).json()["documents"])
     assert "14,Anna" in httpx2.get(f"{site.url}/d/{part['id']}/open").text
 
 

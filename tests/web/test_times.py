@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import httpx2
 import pytest
 
+from tests.support.eventually import eventually
 from tests.web.conftest import find, read
 from tests.web.test_pages import Reader
 
@@ -35,12 +36,15 @@ def failed(site):
     assert site.engine.post("jobs", params={"wait": 30}, files=unreadable).json()["status"] == "failed"
 
 
+def times_at(browser, url):
+    browser.get(url)
+    return [(time, title) for time, title in browser.execute_script(TITLES) if "T" in time and title]
+
+
 @pytest.mark.parametrize("place", ["documents", "bin", "jobs", "changes", "overview", "?q=boat", "doctor"])
 def test_every_time_is_the_readers(far_east, site, failed, place):
     far_east.get(f"{site.url}/help/")  # the first page learns the time zone
-    far_east.get(f"{site.url}/{place}")
-    times = [(time, title) for time, title in far_east.execute_script(TITLES) if "T" in time and title]
-    assert times
+    times = eventually("the page has times", lambda: times_at(far_east, f"{site.url}/{place}"))
     for time, title in times:
         assert title == shown(time) or re.fullmatch(r"changed \d{4}-\d\d-\d\d \d\d:\d\d", title)
     assert "UTC" not in find(far_east, "main")[0].text
