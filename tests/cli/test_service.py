@@ -102,7 +102,7 @@ def test_a_login_without_a_bus_is_told_how_to_get_one(outside, systemd):
     program.write_text(program.read_text().replace("exit 0", f'echo "{fault}" >&2 && exit 1\nexit 0'))
     refused = outside("service", "install", env=systemd)
     assert refused.returncode == 8
-    assert f"{fault}. This session has no systemd" in refused.stderr
+    assert f"{fault}. systemd isn't running for this login" in refused.stderr
     assert "machinectl shell" in refused.stderr
 
 

@@ -299,14 +299,19 @@ def test_a_document_that_is_left_out_keeps_its_file(vault):
     assert (vault.files(), vault.notes()) == ({"a.md": b"The text.\n"}, {})
 
 
-def test_files_that_are_missing_together_are_withheld_however_many_documents_are_in_the_bin(vault, embedder, tmp_path):
-    for number in range(48):
-        vault.write(f"{number}.txt", f"The plan {number}.")
-    with working(vault.store, embedder, tmp_path / "data") as worker:
+def read_in(vault, embedder, paths):
+    """Let kb read these files, and rest."""
+    with working(vault.store, embedder, vault.root.parent / "data") as worker:
         vault.settle()
         worker.wake()
-        eventually("all are read", lambda: all(vault.at(f"{number}.txt") for number in range(48)))
+        eventually("they are read", lambda: all(map(vault.at, paths)))
     vault.settle()
+
+
+def test_files_that_are_missing_together_are_withheld_however_many_documents_are_in_the_bin(vault, embedder):
+    for number in range(48):
+        vault.write(f"{number}.txt", f"The plan {number}.")
+    read_in(vault, embedder, [f"{number}.txt" for number in range(48)])
     for number in range(40):
         vault.delete(vault.at(f"{number}.txt").id)
     vault.settle()
@@ -318,15 +323,11 @@ def test_files_that_are_missing_together_are_withheld_however_many_documents_are
 
 
 def test_a_file_that_was_deleted_by_hand_comes_back_with_its_document_and_an_empty_one_in_its_place_is_none(
-    vault, embedder, tmp_path
+    vault, embedder
 ):
     vault.write("plan.txt", "The plan.")
     vault.write("other.txt", "The other plan.")
-    with working(vault.store, embedder, tmp_path / "data") as worker:
-        vault.settle()
-        worker.wake()
-        eventually("both are read", lambda: vault.at("plan.txt") and vault.at("other.txt"))
-    vault.settle()
+    read_in(vault, embedder, ["plan.txt", "other.txt"])
     plan = vault.at("plan.txt").id
     (vault.root / "plan.txt").unlink()
     vault.settle()
@@ -344,15 +345,11 @@ def test_a_file_that_was_deleted_by_hand_comes_back_with_its_document_and_an_emp
 
 @pytest.mark.parametrize("leave_out", [True, False])
 def test_the_file_of_a_deleted_pdf_or_text_stays_if_it_is_left_out_and_comes_back_with_its_document(
-    vault, embedder, tmp_path, leave_out
+    vault, embedder, leave_out
 ):
     vault.write("plan.txt", "The plan.")
     vault.write("b.md", "The note.")
-    with working(vault.store, embedder, tmp_path / "data") as worker:
-        vault.settle()
-        worker.wake()
-        eventually("it is read", lambda: vault.at("plan.txt"))
-    vault.settle()
+    read_in(vault, embedder, ["plan.txt"])
     plan, note = vault.at("plan.txt").id, vault.at("b.md").id
     for document_id in (plan, note):
         delete(vault.store, vault.originals, document_id, leave_out=leave_out)
@@ -368,13 +365,9 @@ def test_the_file_of_a_deleted_pdf_or_text_stays_if_it_is_left_out_and_comes_bac
     assert (vault.at("plan.txt").id, vault.at("b.md").id) == (plan, note)
 
 
-def test_a_file_of_which_kb_has_no_copy_outlives_its_document(vault, embedder, tmp_path, monkeypatch):
+def test_a_file_of_which_kb_has_no_copy_outlives_its_document(vault, embedder, monkeypatch):
     vault.write("plan.txt", "The plan.")
-    with working(vault.store, embedder, tmp_path / "data") as worker:
-        vault.settle()
-        worker.wake()
-        eventually("it is read", lambda: vault.at("plan.txt"))
-    vault.settle()
+    read_in(vault, embedder, ["plan.txt"])
     monkeypatch.setattr(type(vault.originals), "has", lambda *_: False)
     vault.delete(vault.at("plan.txt").id)
     vault.settle()

@@ -40,7 +40,7 @@ MOST_CLIENTS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A request that waits since a moment for its turn."""
+    """A request that is waiting for its turn, and since when."""
 
     turn: asyncio.Future[None]
     since: float

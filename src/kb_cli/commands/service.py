@@ -36,7 +36,7 @@ WantedBy=default.target
 """
 
 NO_BUS = (
-    ". This session has no systemd, as after 'su' or in a container. Log in as this account with ssh or"
+    ". systemd isn't running for this login, as after 'su' or in a container. Log in as this account with ssh or"
     " 'machinectl shell', or install kb for all accounts (docs/systemd.md)."
 )
 
