@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from kb.api.errors import KbError
+from kb.api.tag_tree import split_tags
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb_web.document_html import Row
-from kb_web.documents import split_tags
 from kb_web.pages import later_page, redirect, render
 from kb_web.rows import job_row
 from kb_web.sessions import Visit

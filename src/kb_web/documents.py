@@ -1,7 +1,6 @@
 """Show a document, and the list of documents."""
 
 import asyncio
-import re
 import socket
 import threading
 from collections import Counter
@@ -9,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlencode
@@ -20,7 +19,7 @@ from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError, NotFound
 from kb.api.file_types import KINDS
-from kb.api.tag_tree import tags_above
+from kb.api.tag_tree import split_tags, tags_above
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS, PDF_HEADERS
 from kb.markdown.signs import MARKDOWN
 from kb_web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
@@ -571,13 +570,6 @@ def folder_of_file(shown: Row, folders: Sequence[Row]) -> Row | None:
         "path": plain(folder["path"], 300),
         "host": plain(folder["host"], 100),
     }
-
-
-def split_tags(text: str) -> list[str]:
-    """Return the tags of a field, separated by commas or line ends, or written as #words."""
-    parts = (part.strip() for part in re.split(r"[,\n]", text))
-    words = chain.from_iterable(re.split(r"\s+(?=#)", part) if part.startswith("#") else [part] for part in parts)
-    return [tag for word in words if (tag := word.lstrip("#").strip())]
 
 
 def number_in(text: str | None) -> int | None:

@@ -13,12 +13,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from kb.api.errors import Changed, Invalid, KbError, NotANote, NotFound
+from kb.api.tag_tree import clean_tag, split_tags
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
 from kb.markdown.merge import merged
 from kb.markdown.signs import plain_line, ticked
 from kb_web.document_html import Row, plain
-from kb_web.documents import number_in, split_tags
+from kb_web.documents import number_in
 from kb_web.forms import BYTES_OF_CHARACTER
 from kb_web.history import shortened, version_row
 from kb_web.markdown_html import rendered
@@ -220,7 +221,8 @@ def sent(form: FormData, prefix: str = "") -> Draft:
 
 def changes(mine: Draft, shown: Draft) -> dict[str, Any]:
     """Return the changes of title and tags between a form and the values it first showed."""
-    tags, former = split_tags(mine["tags"]), split_tags(shown["tags"])
+    former = split_tags(shown["tags"])
+    tags = [tag if tag in former else clean_tag(tag) or tag for tag in split_tags(mine["tags"])]
     return {
         "title": mine["title"] if mine["title"] not in ("", shown["title"]) else None,
         "tags_add": [tag for tag in tags if tag not in former],

@@ -14,9 +14,9 @@ from starlette.responses import Response
 
 from kb.api.errors import Forbidden, Invalid, KbError, NotReembedding, SettingError
 from kb.api.store_kinds import SETTING, store_kind
+from kb.api.tag_tree import split_tags
 from kb.asgi.hosts import outer_path
 from kb_web.document_html import Row
-from kb_web.documents import split_tags
 from kb_web.pages import THEME, THEMES, redirect, render
 from kb_web.sessions import Notice, Visit
 

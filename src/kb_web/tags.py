@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Invalid, KbError
-from kb.api.tag_tree import SEPARATOR, is_in_branch, stem
+from kb.api.tag_tree import SEPARATOR, clean_tag, is_in_branch, split_tags
 from kb_web.document_html import Row, plain
-from kb_web.documents import number_in, split_tags
+from kb_web.documents import number_in
 from kb_web.notices import one_operation
 from kb_web.pages import count, redirect, render
 from kb_web.sessions import Visit
@@ -47,12 +47,12 @@ async def change(visit: Visit, act: str, tag: str, new: str) -> str:
         done = await visit.engine.delete_tag(tag)
         text = f"Deleted the tag “{plain(tag, 80)}” from {count(done['documents'], 'document')}."
     elif act == "rename":
-        if len(names := split_tags(new)) != 1:
+        if len(split_tags(new)) != 1:
             raise Invalid("new: enter one name, without commas.")
-        [new] = names
+        new = clean_tag(new) or new
         known = {each["tag"] for each in (await visit.engine.tags())["tags"]}
         done = await visit.engine.rename_tag(tag, new)
-        does = "Merged" if stem(new) in known else "Renamed"
+        does = "Merged" if new in known else "Renamed"
         text = f"{does} “{plain(tag, 80)}” into “{plain(new, 80)}” in {count(done['documents'], 'document')}."
     else:
         raise Invalid("act: must be rename or delete.")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from kb.access.restricted_store import CallerStore
+from kb.api.document_models import TagChange
 from kb.api.errors import AlreadyReplaced, Forbidden, JobDone, KeyReused, ModelChanged, NotRetryable
 from kb.api.fields import ENDED
 from kb.api.note_models import NoteRequest
@@ -22,6 +23,7 @@ from kb.documents.job_queue import drop, retry
 from kb.documents.note_edit import Edit, NoteChange
 from kb.documents.originals import Originals
 from kb.documents.restore_document import restore
+from kb.documents.tags import change_tags, rename_tag
 from kb.documents.undo import Scope, carry_out, find_operation, plan
 from kb.documents.write_new_note import NoteIntake
 from kb.documents.write_updated_note import update_note
@@ -713,3 +715,14 @@ def test_an_engine_with_another_model_in_use_than_the_note_was_cut_for_starts_ag
 
     answer = add(replace(intake, vectors=Changing(model, pool)), FERRY)
     assert (answer.status, len(tried)) == ("done", 2)
+
+
+@pytest.mark.parametrize("old", ["#kiln", "kiln/"])
+def test_a_tag_that_an_earlier_version_stored_can_be_removed_and_renamed(store, intake, embedder, old):
+    note = add(intake, FERRY).document_id
+    change_tags(store, note, add=[old], remove=())
+    assert change_tags(store, note, add=(), remove=TagChange(remove=[old]).remove).tags == ()
+    change_tags(store, note, add=[old], remove=())
+    rename_tag(store, embedder, old, "harbour")
+    with store.read() as tx:
+        assert tx.documents.get(note).tags == ("harbour",)

@@ -193,3 +193,20 @@ async def test_two_who_rename_the_same_tag_at_once_lose_no_document(api, word):
     assert sum(isinstance(reply, NotFound) for reply in replies) == 1
     tags = [(await api.document(document_id))["tags"] for document_id in ids]
     assert tags in ([[f"{word}-a"]] * 8, [[f"{word}-b"]] * 8)
+
+
+@pytest.mark.parametrize("form", ["#{}", " {}/", "/{}", "#{}/", "# {}"])
+async def test_a_tag_is_the_same_with_a_sign_in_front_and_slashes_around_it(api, word, form):
+    written = form.format(word)
+    note = await added(api, f"The {word} needs bricks.", tags=[written, f"{word}-old"])
+    assert await listed(api, tag=[written]) == await found(api, word, tags=[written], fts_only=True) == {note}
+    assert (await api.change_tags(note, add=[], remove=[written]))["tags"] == [f"{word}-old"]
+    assert (await api.update_note(note, tags_add=[written]))["tags"] == [word, f"{word}-old"]
+    await api.rename_tag(f"{word}-old", written)
+    assert set(await counts(api, word)) == {word}
+
+
+@pytest.mark.parametrize("written", ["#", "/", "# /"])
+async def test_a_tag_of_signs_only_is_refused(api, written):
+    with pytest.raises(Invalid, match="more than white space, # and /"):
+        await api.add_note(text="bricks", tags=[written])

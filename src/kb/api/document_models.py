@@ -4,7 +4,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kb.api.fields import Day, DocumentId, NoteText, Reply, Request, SourcePath, Tag, Tags, Timestamp
+from kb.api.fields import (
+    Day,
+    DocumentId,
+    ExactTag,
+    NoteText,
+    RemovedTags,
+    Reply,
+    Request,
+    SourcePath,
+    Tag,
+    Tags,
+    Timestamp,
+)
 from kb.api.note_fields import OptionalFieldsReply
 
 
@@ -18,20 +30,20 @@ class TagChange(Request):
     """Tags to add to a document and to remove from it; a tag in both lists stays."""
 
     add: Tags = []
-    remove: Tags = []
+    remove: RemovedTags = []
 
 
 class TagRename(Request):
     """The tag to rename, with all tags below it, and its new name."""
 
-    old: Tag
+    old: ExactTag
     new: Tag
 
 
 class TagDeletion(Request):
     """The name of the tag to remove from all documents, with all tags below it."""
 
-    name: Tag
+    name: ExactTag
 
 
 class Place(Reply):

@@ -23,6 +23,7 @@ from pydantic_core.core_schema import no_info_after_validator_function
 from kb.api.file_types import KINDS, OWN_TYPES
 from kb.api.limits import ID_DIGITS, MAX_LABEL, MAX_PATH, MAX_TITLE
 from kb.api.stream_safe import composed
+from kb.api.tag_tree import clean_tag
 
 JobStatus = Literal["queued", "running", "done", "failed"]
 ReembedState = Literal["building", "stopped", "returning", "kept"]
@@ -131,7 +132,14 @@ NOT_BLANK = Like(WORD, "must contain more than white space")
 ANSWERED = "not a cursor from this list; leave it out to start with the first page"
 PAGE_BEFORE = "`next_cursor` of the previous page."
 
-Tag = Annotated[
+
+def _clean_tag(text: str) -> str:
+    if not (tag := clean_tag(text)):
+        raise PydanticCustomError("tag", "a tag must contain more than white space, # and /")
+    return tag
+
+
+ExactTag = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1),
     AfterValidator(composed),
@@ -140,9 +148,21 @@ Tag = Annotated[
         "a tag must contain more than white space, and no comma or control character",
     ),
 ]
-"""Tags are compared without surrounding white space and with composed letters (NFC); see `kb.api.tag_tree`."""
+"""The name of a tag that may exist, as it is. Tags of earlier versions can begin with # or end with /."""
+
+Tag = Annotated[ExactTag, AfterValidator(_clean_tag)]
+"""A tag that somebody gives or looks for, as `kb.api.tag_tree.clean_tag` writes it, with composed letters (NFC)."""
 
 Tags = Annotated[list[Tag], Field(fail_fast=True)]
+
+
+def _with_clean_tags(tags: list[str]) -> list[str]:
+    return list(dict.fromkeys(name for tag in tags for name in (tag, clean_tag(tag) or tag)))
+
+
+RemovedTags = Annotated[list[ExactTag], Field(fail_fast=True), AfterValidator(_with_clean_tags)]
+"""Tags to remove: each as it is and as `clean_tag` writes it."""
+
 THREAD: Final = "thread:"
 """The prefix of a tag that names a thread. The other notes of its thread also help to find a short note."""
 

@@ -4,7 +4,19 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from kb.api.fields import THREAD, DocumentId, GivenDay, NoteText, Reply, Request, SourcePath, Tag, Tags, Title
+from kb.api.fields import (
+    THREAD,
+    DocumentId,
+    GivenDay,
+    NoteText,
+    RemovedTags,
+    Reply,
+    Request,
+    SourcePath,
+    Tag,
+    Tags,
+    Title,
+)
 from kb.api.note_fields import OptionalFieldsRequest
 
 
@@ -60,7 +72,7 @@ class NoteUpdate(Request):
     ] = None
     valid_until: Annotated[GivenDay | None, Field(description="The last day on which the note is true.")] = None
     tags_add: Tags = []
-    tags_remove: Tags = []
+    tags_remove: RemovedTags = []
     inline_tags: Annotated[bool, Field(description="Also add the #tags that the change writes into the text.")] = False
     once: Annotated[
         bool,

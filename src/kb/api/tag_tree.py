@@ -7,6 +7,8 @@ from typing import Final
 from kb.api.limits import MAX_TAG_CHARS, MAX_TAGS
 
 SEPARATOR = "/"
+_BETWEEN: Final = re.compile(r"[,\n]")
+_NEXT_SIGN: Final = re.compile(r"\s+(?=#)")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -38,8 +40,19 @@ def renamed(tag: str, old: str, new: str) -> str:
     return f"{new}{SEPARATOR}{below}" if below else new
 
 
+def split_tags(text: str) -> list[str]:
+    """Return the tags of a field, separated by commas or line ends, or written as #words: `#roof #attic`."""
+    parts = (part.strip() for part in _BETWEEN.split(text))
+    words = (_NEXT_SIGN.split(part) if part.startswith("#") else [part] for part in parts)
+    return [word for each in words for word in each if word]
+
+
+def clean_tag(word: str) -> str:
+    """Return a word as a tag: without the # in front of it and slashes around it; empty if nothing is left."""
+    return " ".join(word.split()).lstrip("#").strip().strip(SEPARATOR).strip()
+
+
 def clean_tags(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the words as tags: without their #, each once, and only valid ones."""
-    tags = (" ".join(word.split()).lstrip("#").strip().strip("/") for word in words)
-    known = (tag for tag in tags if tag and len(tag) <= MAX_TAG_CHARS and not _CONTROL.search(tag))
+    """Return the words as tags, each once, and only valid ones."""
+    known = (tag for tag in map(clean_tag, words) if tag and len(tag) <= MAX_TAG_CHARS and not _CONTROL.search(tag))
     return tuple(dict.fromkeys(known))[:MAX_TAGS]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from kb.api.fields import DocType, DocumentId, JobKind, Like, Tag, VersionNumber
+from kb.api.fields import DocType, DocumentId, ExactTag, JobKind, Like, VersionNumber
 from kb.api.key_models import KeyName
 from kb.api.limits import ID_DIGITS
 from kb.api.note_fields import OptionalFieldsRequest
@@ -140,11 +140,11 @@ class StateLine(AuthorLine, OptionalFieldsRequest):
     source_path: str | None
     doc_type: Type
     content_hash: Digest
-    tags: tuple[Tag, ...]
+    tags: tuple[ExactTag, ...]
     created_at: Moment
     updated_at: Moment | None
     date: str | None = None
-    own_tags: tuple[Tag, ...]
+    own_tags: tuple[ExactTag, ...]
     filename: str | None = None
     title_given: bool = False
     replaces: DocumentId | None = None
@@ -202,7 +202,7 @@ class KeyLine(Line):
 
     name: KeyName
     right: Right
-    tags: tuple[Tag, ...]
+    tags: tuple[ExactTag, ...]
     folder: str | None
     digest: Digest
     created_at: Moment
@@ -221,7 +221,7 @@ class KeyLine(Line):
 class LimitFields(Line):
     """The limits of the key of a job's sender."""
 
-    tags: tuple[Tag, ...]
+    tags: tuple[ExactTag, ...]
     folder: str | None
 
 
@@ -234,7 +234,7 @@ FIELDS: Final[dict[str, Any]] = {
     "finished_at": Moment | None,
     "status": Literal["queued", "done", "failed"],
     "kind": JobKind,
-    "tags": tuple[Tag, ...],
+    "tags": tuple[ExactTag, ...],
     "staged": Staged | None,
     "content_hash": Digest | None,
     "progress": float,

@@ -17,6 +17,7 @@ from kb.api.job_models import FileRequest
 from kb.api.limit_errors import check_note, check_tags, too_many_tags
 from kb.api.limits import MAX_PATH, MAX_TAGS, MAX_TITLE
 from kb.api.note_models import NoteRequest
+from kb.api.tag_tree import split_tags
 from kb.asgi.body_limits import MAX_FIELD, check_charset
 from kb.routes.request_limits import JSON_LIMITS, too_many_values
 from kb.settings import Settings
@@ -136,7 +137,7 @@ def _refuse(error: ValidationError) -> NoReturn:
 def _split(tags: Iterable[UploadFile | str]) -> Iterable[str]:
     """Yield the tags from repeated fields and from fields with commas."""
     for field in tags:
-        yield from filter(None, (tag.strip() for tag in (_text(field) or "").split(",")))
+        yield from split_tags(_text(field) or "")
 
 
 def _is_blank(field: UploadFile | str) -> bool:

@@ -17,7 +17,7 @@ from kb.api.file_types import types_called
 from kb.api.limits import MAX_NAME, MAX_PATH
 from kb.api.search_wording import KEYS
 from kb.api.stream_safe import composed
-from kb.api.tag_tree import clean_tags, tags_above
+from kb.api.tag_tree import clean_tags, split_tags, tags_above
 from kb.index.words.function_words import STOP_WORDS
 from kb.index.words.segmentation import RUN
 from kb.markdown.tags import tag_at
@@ -151,7 +151,7 @@ def _read(match: re.Match[str], types: Collection[str]) -> Iterator[Operator]:
         if word == f"#{tag_at(word, 0)}":
             yield Operator("tag", word[1:], excluded, match[0])
     elif kind == "tag":
-        yield from (Operator("tag", tag, excluded, match[0]) for tag in clean_tags(value.split(",")))
+        yield from (Operator("tag", tag, excluded, match[0]) for tag in clean_tags(split_tags(value)))
     elif kind == "path" and (value := value.strip("*")) and len(value) <= MAX_PATH and not CONTROL.search(value):
         yield Operator("path", value, excluded, match[0])
     elif kind == "by" and value and len(value) <= MAX_NAME and not CONTROL.search(value):

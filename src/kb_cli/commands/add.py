@@ -16,7 +16,7 @@ from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call_async
 from kb_cli.runtime.files import absolute
-from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, argument, option, split_tags
+from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, argument, option, given_tags
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.file_selection import LEFT_OUT, FileSelection, select_files
@@ -89,7 +89,7 @@ def add(
     if whole and not any(map(is_page, paths)):
         raise exit_codes.UsageError("--whole only applies to web addresses, such as https://example.com/page.")
     source_path = source_path and composed(source_path)
-    options = Options(split_tags(tags), title, source_path, exclude or [], zip_names, wait, quiet=json)
+    options = Options(given_tags(tags), title, source_path, exclude or [], zip_names, wait, quiet=json)
     selection = FileSelection()
     if STDIN in paths:
         items = [add_stdin(paths, options)]

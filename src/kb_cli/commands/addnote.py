@@ -7,7 +7,7 @@ from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.editor import edit_text
 from kb_cli.runtime.engine_call import call, call_async
-from kb_cli.runtime.options import Json, Tags, Text, Wait, option, read_text, split_tags
+from kb_cli.runtime.options import Json, Tags, Text, Wait, option, read_text, given_tags
 
 
 def addnote(
@@ -47,7 +47,7 @@ def addnote(
 
     With --json, kb prints the engine's receipt, or with --wait the finished job.
     """
-    note: dict[str, Any] = {"title": title, "tags": split_tags(tags), "source_path": source_path, "thread": thread}
+    note: dict[str, Any] = {"title": title, "tags": given_tags(tags), "source_path": source_path, "thread": thread}
     options = {
         "source": source,
         "valid_until": valid_until,

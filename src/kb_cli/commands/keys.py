@@ -6,7 +6,7 @@ from kb.api.date_parsing import moment
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import Json, argument, option, split_tags
+from kb_cli.runtime.options import Json, argument, option, given_tags
 from kb_cli.sync.folder_names import meant_path
 
 MAKE = "make"
@@ -74,7 +74,7 @@ def keys(
             lambda client: client.make_key(
                 name,
                 right=right,
-                tags=split_tags(tags),
+                tags=given_tags(tags),
                 path=meant,
                 expires_at=until,
                 per_minute=per_minute,

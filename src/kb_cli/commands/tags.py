@@ -7,7 +7,7 @@ from kb_cli.runtime.completion import complete_tags
 from kb_cli.runtime.document_paths import DocumentId
 from kb_cli.runtime.engine_call import call, report_each
 from kb_cli.runtime.exit_codes import OK, UsageError
-from kb_cli.runtime.options import Json, Why, argument, option, split_tags
+from kb_cli.runtime.options import Json, Why, argument, option, given_tags
 
 FROM_TEXT = "'{old}' is also in the text of {documents}. Change it there too, or adding the text again re-adds the tag."
 NO_TAGS = "no document has a tag; add some with 'kb tag ID --add A,B', or with --tags when you add documents"
@@ -34,7 +34,7 @@ def tag(
     Renaming 'projects' to 'work' also renames 'projects/kiln' to 'work/kiln'. If the new tag is in use, the two are
     merged. 'kb undo' undoes it. With --json, kb prints a list of the documents, or the number of changed documents.
     """
-    new, old = split_tags(add), split_tags(remove)
+    new, old = given_tags(add), given_tags(remove)
     if rename:
         if ids or new or old:
             raise UsageError("--rename changes all documents: leave out IDs, --add and --remove.")

@@ -11,7 +11,7 @@ from kb_cli.runtime.completion import complete_tags
 from kb_cli.runtime.editor import edit_text
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Id, Json, Text, Why, option, read_text, split_tags
+from kb_cli.runtime.options import Id, Json, Text, Why, option, read_text, given_tags
 
 NOTE = "note"
 MIN_HASH = 8
@@ -64,7 +64,7 @@ def updatenote(
         raise UsageError(
             "TEXT replaces the whole note: leave it out, or leave out --old, --new, --append and --prepend."
         )
-    tags = {"tags_add": split_tags(tags_add), "tags_remove": split_tags(tags_remove)}
+    tags = {"tags_add": given_tags(tags_add), "tags_remove": given_tags(tags_remove)}
     change |= {name: value for name, value in tags.items() if value}
     if if_match is not None and not (text or change):
         raise UsageError("--if-match needs a change: add TEXT, or an option such as --append.")

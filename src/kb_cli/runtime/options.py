@@ -16,6 +16,7 @@ import typer
 from kb.api.date_parsing import moment
 from kb.api.errors import Invalid
 from kb.api.file_types import KINDS, OWN_TYPES
+from kb.api.tag_tree import split_tags
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.document_paths import DocumentId
 from kb_cli.runtime.exit_codes import UsageError
@@ -199,7 +200,7 @@ class FolderOptions:
         return Folder(
             absolute(path.expanduser()),
             chosen_prefix(self.name),
-            tuple(split_tags(self.tags)),
+            tuple(given_tags(self.tags)),
             tuple(self.exclude or ()),
             self.delete,
             follow_links=self.follow_links,
@@ -252,15 +253,15 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return f"; the closest is {matches[0]!r}" if matches else ""
 
 
-def split_tags(tags: list[str] | None) -> list[str]:
+def given_tags(values: list[str] | None) -> list[str]:
     """Return the tags of an option that may be repeated and may contain several."""
-    return [tag.strip() for value in tags or [] for tag in value.split(",") if tag.strip()]
+    return [tag for value in values or [] for tag in split_tags(value)]
 
 
 def parse_tag_filter(option: str, tags: list[str] | None) -> list[str]:
-    if tags is not None and not split_tags(tags):
+    if tags is not None and not given_tags(tags):
         raise UsageError(f"{option} is empty. Name one or more tags, or leave out the option.")
-    return split_tags(tags)
+    return given_tags(tags)
 
 
 def parse_date(option: str, word: str | None) -> str | None:
@@ -314,7 +315,7 @@ def explain_nothing(filters: FilterOptions, operators: Sequence[Mapping[str, Any
     from kb_cli.runtime.engine_call import call
 
     typed_tags = [each["value"] for each in operators if each["operator"] == "tag" and not each["excluded"]]
-    asked_tags = split_tags([*(filters.tags or []), *(filters.any_tag or []), *typed_tags])
+    asked_tags = given_tags([*(filters.tags or []), *(filters.any_tag or []), *typed_tags])
     tags = fetch_tags() if asked_tags else []
     for tag in asked_tags:
         if tag not in tags:
