@@ -215,7 +215,6 @@ async def document(request: Request, visit: Visit) -> Response:
         file_path=file,
         vault_link=vault_link,
         file_name=await renamable(visit, shown),
-        is_titled_by_file=is_titled_by_file(shown),
         is_mail=shown["doc_type"] in MAIL,
     )
 
@@ -492,12 +491,6 @@ async def renamable(visit: Visit, shown: Row) -> str | None:
         return None
     is_synced = path and folder_of_file(shown, (await visit.engine.folders())["folders"])
     return None if is_synced else path.rpartition("/")[2] or None
-
-
-def is_titled_by_file(shown: Row) -> bool:
-    """Return whether a document has its title from the name of its file, as far as its text shows."""
-    headings = {heading for chunk in shown["chunks"] for heading in chunk["place"]["heading"][:1]}
-    return shown["title"] == PurePath(shown["source_path"] or "").stem and shown["title"] not in headings
 
 
 async def delete(request: Request, visit: Visit) -> Response:

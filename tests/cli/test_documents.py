@@ -51,6 +51,8 @@ def test_list_filters_orders_and_limits(kb, notes, tag):
     assert kb.json("list", "--tags", tag, "--recent", "-n", "1")["documents"][0]["id"] == notes[0]
     assert kb.json("list", "--tags", f"{tag},touched")["documents"][0]["id"] == notes[0]
     assert kb.json("list", "--tags", tag, "--type", "pdf")["documents"] == []
+    for name in ("Note", "NOTES"):
+        assert {each["id"] for each in kb.json("list", "--tags", tag, "--type", name)["documents"]} == {*ids}
 
 
 @pytest.mark.requirement("L-2")

@@ -107,6 +107,9 @@ async def test_documents_are_listed_by_tag_and_type_page_by_page(api, word):
     assert [document["id"] for page in (first, second) for document in page["documents"]] == expected
     assert second["next_cursor"] is None
     assert (await api.documents(tag=word, doc_type="pdf"))["documents"] == []
+    for name in ("Note", " notes"):
+        assert len((await api.documents(tag=word, doc_type=name))["documents"]) == 5
+        assert len((await api.search(query=word, tags=[word], doc_type=name))["results"]) == 5
     recent = await api.documents(tag=word, sort="recent", limit=1)
     assert recent["documents"][0]["id"] == expected[-1]
 

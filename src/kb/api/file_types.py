@@ -143,6 +143,12 @@ MARKUPS: Final = {
 """The readers of texts with a syntax of their own, by file name suffix; the types of such texts are `MARKED_UP`."""
 
 
+def named_type(name: str, known: Collection[str]) -> str:
+    """Return the kind, or else the known type, that a person calls by this name; without either, the name itself."""
+    kind = name.casefold().strip()
+    return kind if kind in KINDS else type_called(name, known) or name
+
+
 def types_called(name: str, known: Collection[str]) -> tuple[str, ...]:
     """Return the known types of the kind that a person calls by this name, or the one type, as in `type_called`."""
     kind = tuple(each for each in KINDS.get(name.casefold().strip(), ()) if each in known)

@@ -35,6 +35,7 @@ from kb.api.document_models import (
 )
 from kb.api.errors import Invalid
 from kb.api.fields import DocumentId, DocumentsCursor, ListSorted, Tag
+from kb.api.file_types import named_type
 from kb.api.filters import ALL_TAGS, ANY_TAG, NO_TAG, SHARED, Filters, IdPrefix, PathFilters, SourcePart
 from kb.api.limit_errors import check_note, check_tags
 from kb.api.limits import DEFAULT_PAGE, MAX_ID, MAX_NAME, MAX_PATH
@@ -44,6 +45,7 @@ from kb.documents.delete import delete, purge
 from kb.documents.excerpts import excerpt, excerpt_of_characters, requested_target, window
 from kb.documents.lookup import author_of, existing_document, existing_version
 from kb.documents.write_document import move
+from kb.formats.installed_types import DOC_TYPES
 from kb.routes.dependencies import (
     READ,
     WRITE,
@@ -173,7 +175,8 @@ def to_filter(tags: Sequence[str], request: SearchRequest | DocumentsQuery) -> r
         tags=tuple(tags),
         tag_any=tuple(request.tag_any),
         tag_not=tuple(request.tag_not),
-        **{name: getattr(request, name) for name in SHARED},
+        **{name: getattr(request, name) for name in SHARED}
+        | {"doc_type": request.doc_type and named_type(request.doc_type, DOC_TYPES)},
     )
 
 

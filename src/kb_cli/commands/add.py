@@ -16,7 +16,7 @@ from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call_async
 from kb_cli.runtime.files import absolute
-from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, argument, option, given_tags
+from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, argument, given_tags, option
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_item import FileItem
 from kb_cli.sync.file_selection import LEFT_OUT, FileSelection, select_files

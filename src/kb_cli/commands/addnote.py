@@ -7,7 +7,7 @@ from kb.client.client import EngineClient
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.editor import edit_text
 from kb_cli.runtime.engine_call import call, call_async
-from kb_cli.runtime.options import Json, Tags, Text, Wait, option, read_text, given_tags
+from kb_cli.runtime.options import Json, Tags, Text, Wait, given_tags, option, read_text
 
 
 def addnote(

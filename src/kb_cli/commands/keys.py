@@ -6,7 +6,7 @@ from kb.api.date_parsing import moment
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.engine_call import call
-from kb_cli.runtime.options import Json, argument, option, given_tags
+from kb_cli.runtime.options import Json, argument, given_tags, option
 from kb_cli.sync.folder_names import meant_path
 
 MAKE = "make"

@@ -7,7 +7,7 @@ from kb_cli.runtime.completion import complete_tags
 from kb_cli.runtime.document_paths import DocumentId
 from kb_cli.runtime.engine_call import call, report_each
 from kb_cli.runtime.exit_codes import OK, UsageError
-from kb_cli.runtime.options import Json, Why, argument, option, given_tags
+from kb_cli.runtime.options import Json, Why, argument, given_tags, option
 
 FROM_TEXT = "'{old}' is also in the text of {documents}. Change it there too, or adding the text again re-adds the tag."
 NO_TAGS = "no document has a tag; add some with 'kb tag ID --add A,B', or with --tags when you add documents"

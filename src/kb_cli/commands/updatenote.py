@@ -11,7 +11,7 @@ from kb_cli.runtime.completion import complete_tags
 from kb_cli.runtime.editor import edit_text
 from kb_cli.runtime.engine_call import call
 from kb_cli.runtime.exit_codes import UsageError
-from kb_cli.runtime.options import Id, Json, Text, Why, option, read_text, given_tags
+from kb_cli.runtime.options import Id, Json, Text, Why, given_tags, option, read_text
 
 NOTE = "note"
 MIN_HASH = 8

@@ -15,7 +15,7 @@ import typer
 
 from kb.api.date_parsing import moment
 from kb.api.errors import Invalid
-from kb.api.file_types import KINDS, OWN_TYPES
+from kb.api.file_types import KINDS, OWN_TYPES, named_type
 from kb.api.tag_tree import split_tags
 from kb_cli.runtime.completion import complete_profiles, complete_tags, complete_types
 from kb_cli.runtime.document_paths import DocumentId
@@ -239,7 +239,7 @@ def check_type(doc_type: str) -> None:
 
     status = call(lambda client: client.status())
     known = {*OWN_TYPES, *KINDS, *status.get("doc_types", ()), *status["documents"]}
-    if doc_type not in known:
+    if named_type(doc_type, known) not in known:
         raise UsageError(f"--type: {doc_type!r} is not a document type{nearest(doc_type, sorted(known))}.")
 
 
