@@ -241,11 +241,11 @@ class Incoming:
                 text = text_of(tx, named.document_id)
                 return row is not None or likeness(text, parsed(sighting.text, fields_beside(text)).text) > LIKE
 
-            def likeness_to(document_id: int, written: str) -> float:
-                base = self.parts.base(tx, self._rows[document_id]) or FileContent(
-                    text_of(tx, document_id), fields=None
-                )
-                return nearness(base.text, parsed(written, base.own).text)
+            def likeness_to(document_id: int, sighting: Sighting) -> float:
+                row = self._rows[document_id]
+                base = self.parts.base(tx, row) or FileContent(text_of(tx, document_id), fields=None)
+                is_same_inode = disk.inode_of(sighting.state) == disk.inode_of(row.state)
+                return nearness(base.text, parsed(sighting.text, base.own).text, is_same_inode=is_same_inode)
 
             purged = {id_ for id_ in self.parts.files(tx).gone() if note_of(tx, id_) is None}
             present = {id_ for id_, row in self._rows.items() if row.path in look.scan.files}
