@@ -733,6 +733,17 @@ def test_many_deleted_files_delete_nothing_until_somebody_decides(kept):
     assert len(kept.notes()) == 4
 
 
+def test_missing_files_are_written_again_also_if_a_folder_has_their_name_now(kept):
+    kept.add("Plant beans.", "Garden.md")
+    kept.settle()
+    (kept.root / "Garden.md").unlink()
+    (kept.root / "Garden.md").mkdir()
+    assert "no notes left" in kept.settle().withheld[0]
+    kept.folder.act("restore")
+    assert kept.settle().withheld == []
+    assert kept.files() == {"Garden 2.md": b"Plant beans."}
+
+
 def test_files_that_disappear_one_after_another_are_counted_together(kept):
     for number in range(20):
         kept.add(f"text {number}", source_path=f"{number}.md")
