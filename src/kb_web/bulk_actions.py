@@ -198,7 +198,7 @@ async def action(visit: Visit, act: str, form: FormData) -> Act:
 async def move(visit: Visit, document_id: int, folder: str, folders: list[Row]) -> None:
     """Move a document to a folder under its file name; a note without a file gets the name of its title.
 
-    The folder of a note in a vault is one of the vault.
+    For a note in a vault, the folder is one of the vault, unless its path says otherwise.
 
     Raises:
         Invalid: it has no file name, its file is in a synced folder, or it would leave its vault.
@@ -211,11 +211,9 @@ async def move(visit: Visit, document_id: int, folder: str, folders: list[Row]) 
     if folder_of_file(shown, folders):
         raise Invalid("Its file is in a synced folder. Move the file there.")
     prefixes = sorted((each["prefix"] for each in folders), key=len, reverse=True)
-    vault = next((each for each in prefixes if (path or "").startswith(each)), "")
-    target = next((each for each in prefixes if f"{folder}/".startswith(each)), "")
-    if vault and target != vault and (target or folder.startswith("/")):
-        raise Invalid(f"Its file is in {vault}, and {folder} is elsewhere. Choose a folder in {vault}.")
-    place = folder if target else f"{vault}{folder}"
+    around = next((each for each in prefixes if (path or "").startswith(each)), "")
+    is_whole = folder.startswith("/") or any(f"{folder}/".startswith(each) for each in prefixes)
+    place = folder if is_whole else f"{around}{folder}"
     await visit.engine.move_document(document_id, f"{place.rstrip('/')}/{name}")
 
 

@@ -136,6 +136,23 @@ def test_files_that_a_branch_lacks_come_back_as_the_same_notes(kept, repository)
         repository("checkout", "-q", "small")
 
 
+def test_a_file_with_tags_of_its_own_and_of_kb_comes_back_as_it_was(kept, repository):
+    kept.add("Another note")
+    note = kept.add("---\nstatus: open\ntags: [kiln]\n---\nFour hundred bricks\n", "Kiln.md", tags=["new"])
+    kept.settle()
+    assert kept.file(note).read_text().startswith("---\nkb_tags: [new]\nstatus: open\ntags: [kiln]\n---\n")
+    repository.commit("main")
+    kept.edit(note, "---\nstatus: open\n---\nFour hundred bricks\n")  # now the text has no tags of its own
+    kept.settle()
+    kept.file(note).unlink()
+    kept.settle()
+    assert kept.binned() == {note}
+    repository("checkout", "-q", "--", ".")
+    kept.settle()
+    assert repository("status", "--porcelain") == ""
+    assert (kept.note(note).tags, "tags: [kiln]" in kept.text(note)) == (("kiln", "new"), True)
+
+
 def test_files_that_branches_name_otherwise_keep_their_notes(kept, repository):
     for number in range(6):
         write(kept, "main", number)

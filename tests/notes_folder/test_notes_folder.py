@@ -20,7 +20,7 @@ from kb.notes_folder import disk, incoming, outgoing
 from kb.notes_folder import folder as notes_folder
 from kb.open_folder import OpenFolder
 from kb.store.rows import Retention
-from tests.support.notes_folder import KeptFolder
+from tests.support.notes_folder import KeptFolder, KeptVault
 
 
 @pytest.fixture
@@ -32,10 +32,15 @@ def at_once(monkeypatch):
 
 
 @pytest.fixture
-def kept(at_once, make_store, embedder, tmp_path):
+def new_kept(at_once, make_store, embedder, tmp_path):
     (tmp_path / "data" / "staging").mkdir(parents=True)
     with make_store() as store:
-        yield KeptFolder(store, embedder, tmp_path / "notes", tmp_path / "data")
+        yield lambda kind: kind(store, embedder, tmp_path / "notes", tmp_path / "data")
+
+
+@pytest.fixture
+def kept(new_kept):
+    return new_kept(KeptFolder)
 
 
 def test_the_file_of_a_note_is_its_text_byte_for_byte(kept):
@@ -175,6 +180,20 @@ def test_a_renamed_file_stays_its_note_also_if_only_its_case_or_unicode_form_cha
     assert kept.note(note).source_path == "b/x.md"
     assert list(kept.notes()) == [note]
     assert len(kept.files()) == 1
+
+
+@pytest.mark.parametrize("kind", [KeptFolder, KeptVault])
+def test_a_short_note_that_grows_while_its_file_is_renamed_and_edited_in_kb_stays_one_note(new_kept, kind):
+    kept = new_kept(kind)
+    note = kept.add("Boat", f"{kept.parts.prefix}x.md")
+    kept.settle()
+    file = kept.root / "Boat.md"
+    kept.file(note).rename(file)
+    file.write_text("Boat\nPaint her\nbefore the summer\n")
+    kept.edit(note, "Boat #harbour")
+    kept.settle()
+    assert kept.notes() == {note: "Boat #harbour\nPaint her\nbefore the summer\n"}
+    assert list(kept.files()) == ["Boat.md"]
 
 
 def test_a_renamed_file_whose_text_has_a_time_of_creation_stays_its_note(kept):
@@ -712,6 +731,17 @@ def test_many_deleted_files_delete_nothing_until_somebody_decides(kept):
     kept.folder.act("delete")
     kept.settle()
     assert len(kept.notes()) == 4
+
+
+def test_missing_files_are_written_again_also_if_a_folder_has_their_name_now(kept):
+    kept.add("Plant beans.", "Garden.md")
+    kept.settle()
+    (kept.root / "Garden.md").unlink()
+    (kept.root / "Garden.md").mkdir()
+    assert "no notes left" in kept.settle().withheld[0]
+    kept.folder.act("restore")
+    assert kept.settle().withheld == []
+    assert kept.files() == {"Garden 2.md": b"Plant beans."}
 
 
 def test_files_that_disappear_one_after_another_are_counted_together(kept):

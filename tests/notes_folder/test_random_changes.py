@@ -580,6 +580,19 @@ def test_an_engine_killed_at_each_step_of_a_change_comes_to_the_same_end(new_kep
         note = start_again(kept)
 
 
+def test_a_new_file_that_is_renamed_after_a_kill_stays_one_note_and_one_file(kept, monkeypatch):
+    kept.settle()
+    kept.write("Boat.md", "Paint her.")
+    with killed_at(monkeypatch, 1):  # the note is there, and not yet known as the one of the file
+        kept.folder.step()
+        with pytest.raises(Killed):
+            kept.folder.step()
+    (kept.root / "Boat.md").rename(kept.root / "boat.md")
+    kept.start()
+    kept.settle()
+    assert (list(kept.notes().values()), kept.files()) == (["Paint her."], {"boat.md": b"Paint her."})
+
+
 def start_again(kept):
     """Remove all notes and files, and return a new note with a file."""
     for document_id in kept.notes():

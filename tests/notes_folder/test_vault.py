@@ -10,11 +10,12 @@ from hashlib import sha256
 
 import pytest
 
+from kb.api.errors import Invalid
 from kb.api.job_models import FileRequest
 from kb.documents.delete import delete
 from kb.documents.job_queue import submit_file
 from kb.notes_folder import attachments, incoming, outgoing
-from kb.store.rows import now_iso
+from kb.store.rows import SyncedFolder, now_iso
 from tests.notes_folder.test_attachments import PICTURE
 from tests.notes_folder.test_git import Repository
 from tests.support.eventually import eventually
@@ -198,6 +199,24 @@ def test_edits_of_both_sides_are_merged_and_in_a_conflict_both_texts_stay(vault)
     vault.settle()
     [conflict] = [path for path in vault.files() if "conflict" in path]
     assert {vault.files()["a.md"], vault.files()[conflict]} == {b"by kb\n", b"by hand\n"}
+
+
+def test_a_note_moves_within_its_vault_and_not_out_of_it(vault):
+    vault.write("a.md", "The text.\n")
+    vault.settle()
+    note = vault.at("a.md").id
+    with vault.store.write() as tx:
+        tx.folders.put(SyncedFolder("vault/inner/", "machine", "host", "/elsewhere", "", now_iso()))
+    for path in ("elsewhere/a.md", "/a.md", "vaults/a.md", "vault/inner/a.md"):
+        with pytest.raises(Invalid, match=f"{path} is outside vault/.* Choose a path that begins with vault/."):
+            vault.move(note, path)
+    vault.move(note, "vault/deep/b.md")
+    vault.settle()
+    assert vault.files() == {"deep/b.md": b"The text.\n"}
+    other = vault.add("From elsewhere.", "elsewhere/c.md")
+    vault.move(other, "vault/c.md")
+    vault.settle()
+    assert vault.files().keys() == {"c.md", "deep/b.md"}
 
 
 def test_deleted_notes_and_files_go_to_the_bin_and_come_back(vault):

@@ -98,9 +98,11 @@ def test_a_folder_of_the_form_can_be_edited_on_both_sides(read, homely, home):
         )
         note = engine.get(f"documents/{page[0]['id']}").json()
         engine.patch(f"notes/{note['id']}", json={"append": "Written in kb."}).raise_for_status()
+        outside = engine.patch(f"documents/{note['id']}", json={"source_path": "elsewhere/note.md"})
+    assert (outside.status_code, "Choose a path that begins with mine/" in outside.json()["detail"]) == (422, True)
     file = home / "vault" / note["source_path"].removeprefix("mine/")
     eventually("the file has the words", lambda: "Written in kb." in file.read_text())
-    for folder, told in (("/elsewhere", "Choose a folder in mine/"), ("Archive 2023", "Moved 1 document.")):
+    for folder, told in (("/elsewhere", "Choose a path that begins with mine/"), ("Archive 2023", "Moved 1 document.")):
         reader = read(f"{homely.url}/documents")
         send(reader, id=[str(note["id"])], act="move", folder=folder)
         assert told in reader.text

@@ -5,17 +5,22 @@ from dataclasses import replace
 from pathlib import PurePath, PurePosixPath
 from typing import Any, Final
 
-from kb.api.errors import PathTaken
+from kb.api.errors import Invalid, PathTaken
 from kb.api.fields import NOTE, THREAD
 from kb.documents.lookup import existing_document
 from kb.documents.originals import Originals
 from kb.documents.title_of_file import follow_file, title_in_file
 from kb.markdown.front_matter import claims_of
 from kb.store.protocol import Store, Transaction
-from kb.store.rows import NOBODY, Author, Binned, Chunk, Content, Document, NewChunk, optional_fields
+from kb.store.rows import NOBODY, Author, Binned, Chunk, Content, Document, NewChunk, SyncedFolder, optional_fields
 
 SAME_FACTS: Final = 20
 """How many notes with the same text are compared with a new one."""
+
+OUTSIDE: Final = (
+    "source_path: {0} is outside {1}, the vault of this document, so kb would remove its file from {2}. Choose a path"
+    " that begins with {1}."
+)
 
 
 def write_document(
@@ -63,10 +68,12 @@ def move(
 ) -> Document:
     """Change the source path of a document; return the document, which keeps its id and gets a new version.
 
-    A title that came from the name of its file follows that name; `originals` tell whether it did.
+    A title that came from the name of its file follows that name; `originals` tell whether it did. A file in a vault,
+    which kb also writes to, stays in it: elsewhere, kb would take it off the disk.
 
     Raises:
         NotFound: the document does not exist.
+        Invalid: it would leave its vault.
         PathTaken: another document has this path.
     """
     own = None
@@ -78,6 +85,9 @@ def move(
         document = existing_document(tx, document_id)
         if document.source_path == source_path:
             return document
+        vault = _folder_at(tx, document.source_path or "")
+        if vault and vault.is_kept and _folder_at(tx, source_path) != vault:
+            raise Invalid(OUTSIDE.format(source_path, vault.prefix, vault.path))
         occupant = tx.documents.at_path(source_path)
         if occupant is not None:
             raise PathTaken(f"Document {occupant.id} already has the source_path {source_path}.")
@@ -86,6 +96,12 @@ def move(
         tx.folders.let_in(source_path)
         follow_file(tx, document, source_path, author, own)
         return existing_document(tx, document_id)
+
+
+def _folder_at(tx: Transaction, path: str) -> SyncedFolder | None:
+    """Return the innermost folder in step with kb that contains a path."""
+    around = (folder for folder in tx.folders.all() if path.startswith(folder.prefix))
+    return max(around, key=lambda folder: len(folder.prefix), default=None)
 
 
 def known_fact(tx: Transaction, content: Content, source_path: str | None, tags: Collection[str]) -> Document | None:

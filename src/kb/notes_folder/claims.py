@@ -49,13 +49,13 @@ class Claims:
     Args:
         rows: the files that kb knows.
         is_note: returns whether a file names a note of this database that it may belong to.
-        likeness: returns the share of the words that a file with this text has in common with a note.
+        likeness: returns the share of the words that a file has in common with a note; see `nearness`.
         search: returns a note without a file that a file at this path, with this content, may belong to.
     """
 
     rows: Iterable[NoteFile]
     is_note: Callable[[Sighting], bool]
-    likeness: Callable[[int, str], float]
+    likeness: Callable[[int, Sighting], float]
     search: Callable[[Sighting], int | None]
     owners: dict[str, int] = field(default_factory=dict)
     """The note of each file."""
@@ -107,14 +107,14 @@ class Claims:
     def _follow_inodes(self, sightings: list[Sighting]) -> None:
         """Assign renamed files, unless a program saved the old file again: then its place has much the same text."""
         by_inode = {inode_of(row.state): row for row in self.rows if row.document_id not in self.owned}
-        texts = {sighting.path: sighting.text for sighting in sightings}
+        at = {sighting.path: sighting for sighting in sightings}
         for sighting in sightings:
             row = by_inode.get(inode_of(sighting.state))
-            if not row or row.path == sighting.path or (row.path in texts and self._is_like(row, texts[row.path])):
+            if not row or row.path == sighting.path or (row.path in at and self._is_like(row, at[row.path])):
                 continue
             replaced = self.by_path.get(sighting.path)
-            is_other = replaced is None or not self._is_like(replaced, sighting.text)
-            if sighting.digest == row.digest or (is_other and self._is_like(row, sighting.text)):
+            is_other = replaced is None or not self._is_like(replaced, sighting)
+            if sighting.digest == row.digest or (is_other and self._is_like(row, sighting)):
                 self._own(sighting, row)
 
     def _follow_replaced(self, sightings: list[Sighting]) -> None:
@@ -128,7 +128,7 @@ class Claims:
         new = [each for each in free if each.path not in self.by_path]
         if not new and len(lost) < 2:  # no text can have come from elsewhere
             return
-        replaced = {each.path: each for each in changed if not self._is_like(lost[each.path], each.text)}
+        replaced = {each.path: each for each in changed if not self._is_like(lost[each.path], each)}
         places = {each.path for each in changed}
         self._follow_likeness(list(replaced.values()), [row for path, row in lost.items() if path not in places])
         left = [each for each in replaced.values() if each.path not in self.owners]
@@ -150,7 +150,7 @@ class Claims:
             by_name.setdefault(_name(row.path), []).append(row)
         for sighting in new:
             likely = [by_inode.get(inode_of(sighting.state)), *by_name.get(_name(sighting.path), ())]
-            alike = (row for row in likely if row and self._is_like(row, sighting.text))
+            alike = (row for row in likely if row and self._is_like(row, sighting))
             self._own(sighting, by_folded.get(folded(sighting.path)) or next(alike, None))
         self._follow_likeness(
             [sighting for sighting in new if sighting.path not in self.owners],
@@ -161,13 +161,13 @@ class Claims:
         """Assign new files that have nearly the content of a missing one, the most alike first."""
         if len(new) * len(missing) > MOST_PAIRS:
             return
-        pairs = [(self.likeness(row.document_id, sighting.text), sighting, row) for sighting in new for row in missing]
+        pairs = [(self.likeness(row.document_id, sighting), sighting, row) for sighting in new for row in missing]
         for likeness, sighting, row in sorted(pairs, key=lambda pair: -pair[0]):
             if likeness > NEARLY_SAME:
                 self._own(sighting, row)
 
-    def _is_like(self, row: NoteFile, text: str) -> bool:
-        return self.likeness(row.document_id, text) > LIKE
+    def _is_like(self, row: NoteFile, sighting: Sighting) -> bool:
+        return self.likeness(row.document_id, sighting) > LIKE
 
     def _own(self, sighting: Sighting, row: NoteFile | None) -> None:
         self._take(sighting, row.document_id if row else None)
@@ -185,10 +185,13 @@ def likeness(one: str, other: str) -> float:
     return 2 * (words & others).total() / (words.total() + others.total()) if words and others else float(one == other)
 
 
-def nearness(before: str, now: str) -> float:
-    """Return the likeness of a text and its possible edit; an edit that only adds words is nearer than another one."""
-    share = likeness(before, now)
-    is_longer = share > LIKE and not Counter(WORD.findall(before)) - Counter(WORD.findall(now))
+def nearness(before: str, now: str, *, is_same_inode: bool = False) -> float:
+    """Return the likeness of a text and its possible edit; an edit that only adds words is nearer than another one.
+
+    A file with the same inode that still has all words is that file, however much it has grown.
+    """
+    share, lost = likeness(before, now), Counter(WORD.findall(before)) - Counter(WORD.findall(now))
+    is_longer = not lost and share > (0 if is_same_inode else LIKE)
     return (1 + share) / 2 if is_longer else share
 
 

@@ -107,12 +107,16 @@ def claim(written: str) -> Claim | None:
 
 
 def parsed(written: str, own: Set[str]) -> FileContent:
-    """Return the note's text, title and tags from its file, in which the fields `own` are kb's."""
+    """Return the note's text, title and tags from its file, in which the fields `own` are kb's.
+
+    Beside `kb_tags`, the field `tags` is the text's own: kb writes the longer name only if the text has the other one.
+    """
     block = properties_of(written)
     tags = () if own & {"tags", "kb_tags"} else None
     if not block:
         return FileContent(written, None, tags)
-    present = (own & block.names) | (own & {BLOCK})
+    present = own & {*block.names, BLOCK}
+    present -= {name.removeprefix("kb_") for name in present if name.startswith("kb_")}
     shown = block.read({name: name.removeprefix("kb_") for name in ("title", "tags", "kb_tags") if name in present})
     text = written
     for name in present - {BLOCK}:

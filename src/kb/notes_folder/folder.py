@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import stat
 import threading
 import time
 import traceback
@@ -261,8 +262,10 @@ class NotesFolder(BackgroundThread):
         return any(self._state_at(row.path) == row.state for row in rows)
 
     def _state_at(self, path: str) -> str | None:
+        """Return the state of a file; None if there is none, or something else, such as a folder."""
         with suppress(Linked):
-            return disk.state_at(self.parts.place(path))
+            status = disk.status_at(self.parts.place(path))
+            return disk.state_of(status) if status and stat.S_ISREG(status.st_mode) else None
         return None
 
     def _begin(self, known: NotesFolderState, sessions: list[str], *, is_new: bool) -> None:

@@ -207,19 +207,24 @@ class Incoming:
         return certain
 
     def _named(self, files: Mapping[str, FoundFile]) -> set[int]:
-        """Return the notes that incomplete files may belong to: by the id in them, or by their inode."""
+        """Return the notes that incomplete files may belong to: by the id in them, by inode, or as in `LostNotes`."""
         known = {path: seen for path, seen in self._claimed.items() if path in files and files[path].state == seen[0]}
-        others = {path: (file.state, self._id_in(file)) for path, file in files.items() if path not in known}
+        with self.parts.store.read() as tx:
+            lost = LostNotes(self.parts, tx, self._rows.keys())
+            others = {
+                path: (file.state, self._id_in(path, file, lost)) for path, file in files.items() if path not in known
+            }
         self._claimed = known | others
         inodes = {disk.inode_of(file.state) for file in files.values()}
         moved = {id_ for id_, row in self._rows.items() if row.path not in files and disk.inode_of(row.state) in inodes}
         return moved | {id_ for _, id_ in self._claimed.values() if id_ is not None}
 
-    def _id_in(self, file: FoundFile) -> int | None:
+    def _id_in(self, path: str, file: FoundFile, lost: LostNotes) -> int | None:
         with suppress(OSError, ValueError, disk.Changed):
             content, _ = disk.read(file.place, self.parts.most_bytes)
-            if named := claim(content.decode("utf-8-sig", errors="replace")):
-                return named.document_id
+            text = content.decode("utf-8-sig", errors="replace")
+            named = claim(text)
+            return named.document_id if named else lost.search(Sighting(path, file.state, "", text, None))
         return None
 
     def _sighting(self, path: str, place: disk.Place) -> Sighting:
@@ -241,11 +246,11 @@ class Incoming:
                 text = text_of(tx, named.document_id)
                 return row is not None or likeness(text, parsed(sighting.text, fields_beside(text)).text) > LIKE
 
-            def likeness_to(document_id: int, written: str) -> float:
-                base = self.parts.base(tx, self._rows[document_id]) or FileContent(
-                    text_of(tx, document_id), fields=None
-                )
-                return nearness(base.text, parsed(written, base.own).text)
+            def likeness_to(document_id: int, sighting: Sighting) -> float:
+                row = self._rows[document_id]
+                base = self.parts.base(tx, row) or FileContent(text_of(tx, document_id), fields=None)
+                is_same_inode = disk.inode_of(sighting.state) == disk.inode_of(row.state)
+                return nearness(base.text, parsed(sighting.text, base.own).text, is_same_inode=is_same_inode)
 
             purged = {id_ for id_ in self.parts.files(tx).gone() if note_of(tx, id_) is None}
             present = {id_ for id_, row in self._rows.items() if row.path in look.scan.files}
