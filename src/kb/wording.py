@@ -9,6 +9,9 @@ from kb.api.document_day import has_ended
 OPTIONAL_FIELDS: Final = {"source": "from", "valid_until": "valid until"}
 """The words that every client puts before the value of an optional field of a note."""
 
+NEARLY: Final = 0.8
+"""The least share in common of texts that kb calls nearly the same."""
+
 ACTIONS: Final = {
     "delete": "goes to the bin",
     "restore": "is restored from the bin",
@@ -44,4 +47,5 @@ def describe_shared(total: int, shared: float | None) -> str:
     if shared is None:
         return "the same content"
     least = "at least " if total > 2 and shared < 1 else ""
-    return f"nearly the same text, {least}{int(100 * shared)}% in common"
+    words = "nearly the same text" if shared >= NEARLY else "similar texts"
+    return f"{words}, {least}{int(100 * shared)}% in common"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from starlette.datastructures import FormData, QueryParams
@@ -27,6 +28,7 @@ DONE: Final = {
     "move": "Moved",
     "delete": "Deleted",
     "restore": "Restored",
+    "purge": "Deleted for good:",
     "retry": "Trying again:",
     "dismiss": "Dismissed",
 }
@@ -35,6 +37,9 @@ UNCHANGED: Final = {
     "move": "The documents were already in this folder, so kb changed nothing.",
 }
 OF_JOBS: Final = ("retry", "dismiss")
+OF_BIN: Final = ("restore", "purge")
+FINAL: Final = (*OF_JOBS, "purge")
+"""Actions that cannot be undone."""
 SECONDS: Final = re.compile(r"[0-9]{1,12}\.[0-9]{3}")
 
 
@@ -65,7 +70,7 @@ async def many(request: Request, visit: Visit) -> Response:
             shown |= {"where": str(form.get("where", "")), "seen": str(form.get("seen", ""))}
             shown["is_all"] = form.get("all") == "1" and "found" not in form
             return render(request, "delete_many.html", **shown)
-    if act in OF_JOBS:  # nothing to undo: they change no document
+    if act in FINAL:
         visit.leave_notice(Notice(told(act, await carry_out(ids, await action(visit, act, form)))))
         return redirect(visit, back)
     async with one_operation(visit, back) as outcome:
@@ -137,7 +142,7 @@ async def every(visit: Visit, act: str, params: QueryParams, total: int | None, 
     if act in OF_JOBS:
         failed = [job async for job in visit.engine.iter_jobs(status="failed") if seconds(job["finished_at"]) <= seen]
         return [job["id"] for job in failed if act == "dismiss" or remedy_for(job["error"]) == "retry"]
-    documents = visit.engine.iter_bin() if act == "restore" else visit.engine.iter_documents(**documents_asked(params))
+    documents = visit.engine.iter_bin() if act in OF_BIN else visit.engine.iter_documents(**documents_asked(params))
     rows = [document async for document in documents]
     check_unchanged(rows, total, seen)
     return [document["id"] for document in rows]
@@ -191,7 +196,12 @@ async def action(visit: Visit, act: str, form: FormData) -> Act:
     if act == "delete":
         leave_out = form.get("leave_out") == "1"
         return lambda number: engine.delete_document(number, leave_out=leave_out)
-    simple: dict[str, Act] = {"restore": engine.restore, "retry": engine.retry_job, "dismiss": engine.drop_job}
+    simple: dict[str, Act] = {
+        "restore": engine.restore,
+        "purge": partial(engine.delete_document, purge=True),
+        "retry": engine.retry_job,
+        "dismiss": engine.drop_job,
+    }
     return simple[act]
 
 

@@ -21,6 +21,8 @@ from kb.api.errors import Invalid, KbError, NotFound
 from kb.api.file_types import KINDS
 from kb.api.tag_tree import split_tags, tags_above
 from kb.asgi.security_headers import FOREIGN_HEADERS, PAGE_HEADERS, PDF_HEADERS
+from kb.folders.safe_names import safe_name
+from kb.markdown.note_file import note_file
 from kb.markdown.signs import MARKDOWN
 from kb_web.document_html import MAIL, SEPARATOR, Row, body, plain, snippet
 from kb_web.folder_tree import folder_tree
@@ -369,10 +371,25 @@ async def page_count(visit: Visit, document_id: int, known: int) -> int:
 
 
 async def download(request: Request, visit: Visit) -> Response:
-    """Return the original file as a download; the browser must not display it."""
+    """Return the original file as a download, or a note as Markdown; the browser must not display it."""
     document_id = request.path_params["id"]
-    await visit.engine.document(document_id, chunks=1)  # an error here is shown as a page
+    shown = await visit.engine.document(document_id, chunks=1)  # an error here is shown as a page
+    if shown["doc_type"] == "note":
+        headers = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(note_name(shown), safe='')}"}
+        return Response(await markdown_of(visit, shown), 200, PAGE_HEADERS | headers, "text/markdown")
     return visit.stream(f"documents/{document_id}/file", {**PAGE_HEADERS, **FOREIGN_HEADERS})
+
+
+def note_name(note: Row) -> str:
+    """Return the name of a note's Markdown file: the name of its file, or its title."""
+    stem = PurePath(note["source_path"] or "").stem or note["title"].replace("/", "-") or f"Note {note['id']}"
+    return safe_name(f"{stem}.md")
+
+
+async def markdown_of(visit: Visit, note: Row) -> str:
+    """Return a note as a Markdown file."""
+    whole = await visit.engine.document(note["id"])
+    return await asyncio.to_thread(note_file, whole, "".join(chunk["text"] for chunk in whole["chunks"]))
 
 
 async def show_picture(request: Request, visit: Visit) -> Response:

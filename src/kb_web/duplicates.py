@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Final
 
 from starlette.requests import Request
@@ -87,14 +88,22 @@ async def compare(request: Request, visit: Visit) -> Response:
     difference, *shown = await asyncio.gather(
         visit.engine.compare(*ids), *(visit.engine.document(number, chunks=1) for number in ids)
     )
+    both, *own = (words_in(difference["changes"], each) for each in ("equal", "delete", "insert"))
     return render(
         request,
         "compare.html",
+        both=both,
+        own=own,
         documents=[document_row(document) for document in shown],
         titles=[plain(document["title"], 200) or "Untitled" for document in shown],
         fields=different_fields(*shown),
         **difference_shown(request, difference["changes"]),
     )
+
+
+def words_in(changes: Sequence[Row], side: str) -> int:
+    """Return the number of words in the changes of a kind."""
+    return sum(len(each["text"].split()) for each in changes if each["kind"] == side)
 
 
 def different_fields(one: Row, other: Row) -> list[tuple[str, str, str]]:

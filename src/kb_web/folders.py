@@ -13,8 +13,10 @@ from starlette.responses import Response
 
 from kb.api.errors import Forbidden, Invalid, KbError
 from kb.asgi.subapps import WatchFolder
+from kb_web.bulk_actions import carry_out
 from kb_web.document_html import Row, plain
-from kb_web.pages import redirect, render
+from kb_web.notices import one_operation
+from kb_web.pages import count, redirect, render
 from kb_web.sessions import Notice, Visit
 
 MAX_PATH: Final = 500
@@ -42,6 +44,8 @@ async def show(
 ) -> Response:
     rows = list(map(folder_row, (await visit.engine.folders())["folders"]))
     watched = [row for row in rows if row["watch"]]
+    for row in watched:
+        row["documents"] = await visit.engine.count_documents(source_prefix=row["prefix"])
     may_watch = visit.right == "admin" and request.app.state.watch_folder and not await is_open_to_others(visit)
     return render(
         request,
@@ -112,7 +116,21 @@ async def sync_folder(request: Request, visit: Visit) -> Response:
 
 
 async def stop_folder(request: Request, visit: Visit) -> Response:
-    await visit.form(request)
-    stopped = await visit.engine.stop_watching(request.path_params["watch_id"])
-    visit.leave_notice(Notice(f"kb no longer watches {stopped['path']}. Its documents stay."))
+    """Stop watching a folder. Its documents stay in kb, or go to the bin if the form asks for that."""
+    form = await visit.form(request)
+    id_ = request.path_params["watch_id"]
+    watches = [row["watch"] for row in (await visit.engine.folders())["folders"] if row["watch"]]
+    is_both = any(watch["both"] for watch in watches if watch["id"] == id_)
+    stopped = await visit.engine.stop_watching(id_)
+    told = f"kb no longer watches {plain(stopped['path'], MAX_PATH)}, and its files stay there."
+    if form.get("bin") != "1" or is_both:  # kb may still be writing to a folder of both sides
+        visit.leave_notice(Notice(f"{told} Their documents stay in kb."))
+        return redirect(visit, "folders")
+    rows = [row async for row in visit.engine.iter_documents(source_prefix=stopped["prefix"])]
+    async with one_operation(visit, "folders") as outcome:
+        await carry_out([row["id"] for row in rows], visit.engine.delete_document)  # attachments go with their mails
+        left = await visit.engine.count_documents(source_prefix=stopped["prefix"])
+        stay = f" {count(left, 'document')} could not be moved." if left else ""
+        outcome.text = f"{told} {count(len(rows) - left, 'document')} moved to the bin.{stay}"
+        outcome.if_unchanged = told
     return redirect(visit, "folders")

@@ -20,9 +20,7 @@ def test_duplicates_are_listed_with_their_ids_and_paths(kb, tmp_path):
     for document in mine[0]["documents"]:
         assert f"  {document['id']}  {document['source_path']}\n" in printed
     near = kb("duplicates", "--near").stdout
-    assert (
-        "2 documents with nearly the same text, " in near or "3 documents with nearly the same text, at least " in near
-    )
+    assert "2 documents with similar texts, " in near or "3 documents with similar texts, at least " in near
     assert str(tmp_path / "edited.txt") in near
 
 

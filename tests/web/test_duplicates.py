@@ -57,17 +57,25 @@ def test_near_duplicates_are_compared(browser, site, twins):
     name, ids = twins
     browser.get(f"{site.url}/duplicates?kind=near")
     [group] = find(browser, ".pair", name)
-    assert "3 documents with nearly the same text" in group.text
+    assert "3 documents with similar texts, at least " in group.text
     assert "Compared" in find(browser, "[role=status]", "Compared")[0].text
+    assert not [each for each in group.find_elements(By.TAG_NAME, "button") if "Keep" in each.text], "compare first"
     links = group.find_elements(By.LINK_TEXT, "Compare")
     assert len(links) == 2
     links[1].click()
     find(browser, "h1", "Compare")
     assert "blue" in " ".join(each.text for each in browser.find_elements(By.TAG_NAME, "del"))
     assert "green" in " ".join(each.text for each in browser.find_elements(By.TAG_NAME, "ins"))
+    find(browser, "main p", "only in the first document, and ")
     find(browser, "button", "Keep only this")[1].click()
+    question = browser.switch_to.alert
+    assert "words that the other document doesn't have? You can undo this." in question.text
+    question.accept()
     find(browser, ".notice", "Deleted 1 document.")
     assert present(site, ids) == ids[1:]
+    find(browser, ".notice button", "Undo")[0].click()
+    find(browser, ".notice", "Undone")
+    assert present(site, ids) == ids
 
 
 def test_a_comparison_begins_with_text_and_shows_the_fields_that_differ(reading, site, request):
@@ -89,8 +97,8 @@ def test_a_comparison_begins_with_text_and_shows_the_fields_that_differ(reading,
     ("total", "shared", "words"),
     [
         (2, None, "the same content"),
-        (2, 0.68, "nearly the same text, 68% in common"),
-        (3, 0.68, "nearly the same text, at least 68% in common"),
+        (2, 0.68, "similar texts, 68% in common"),
+        (3, 0.68, "similar texts, at least 68% in common"),
         (2, 0.9999, "nearly the same text, 99% in common"),
     ],
 )

@@ -164,3 +164,29 @@ def test_a_link_is_copied_also_where_the_browser_has_no_clipboard(browser, site,
     find(browser, "[data-copy=link]")[0].click()
     assert find(browser, ".toast", "Copied")
     assert browser.execute_script("return window.copied") == browser.current_url
+
+
+def test_a_note_is_downloaded_as_markdown_with_the_front_matter_of_an_export(reading, site):
+    note = {"title": "Kiln / door", "text": "# Kiln\n\nThe door is *hot*.", "tags": ["kiln"]}
+    id_ = site.engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
+    reader = reading(f"{site.url}/d/{id_}")
+    [link] = reader.page.xpath("//a[@download]")
+    assert link.text == "Download"
+    answer = reader.http.get(link.get("href"))
+    assert answer.headers["Content-Disposition"] == "attachment; filename*=utf-8''Kiln%20-%20door.md"
+    assert answer.headers["Content-Type"].startswith("text/markdown")
+    front, _, text = answer.text.partition("\n---\n\n")
+    assert front.startswith("---\ntitle: Kiln / door\ntags:\n- kiln\ncreated: ")
+    assert text == note["text"]
+
+
+def test_a_printed_page_has_the_title_and_the_text_only(browser, site):
+    browser.get(f"{site.url}/d/{site.ids['Boat']}")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        shown = browser.execute_script("return document.body.innerText")
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert shown.startswith("Boat\n")
+    assert shown.rstrip().endswith("pump --prime 3")
+    assert not [word for word in ("Search", "Edit", "Linked from", "Similar", "#spring", "Outline") if word in shown]

@@ -11,6 +11,7 @@ from tests.conftest import KEY
 from tests.support.eventually import eventually
 from tests.web.conftest import find, watch
 from tests.web.test_many import send
+from tests.web.test_results import add
 from tests.web.test_writing import PNG
 
 pytestmark = [pytest.mark.web, pytest.mark.filterwarnings("default")]
@@ -181,9 +182,25 @@ def test_sync_now_asks_and_stop_ends_and_keeps_the_documents(read, site):
     assert reader.page.xpath("//section[contains(., 'asked')]//button[@disabled]")
     site.engine.post(f"folders/watches/{id_}/report", json={"result": {"files": 1}})
     reader.submit(f"{id_}/stop$")
-    assert "kb no longer watches /home/ada/asked. Its documents stay." in reader.text
+    assert "kb no longer watches /home/ada/asked, and its files stay there. Their documents stay in kb." in reader.text
     assert watch_of(site, id_) is None
     assert "Synced by command" in reader.text
+
+
+def test_a_folder_that_is_no_longer_watched_leaves_its_documents_in_the_bin_if_asked_and_undo_brings_them_back(
+    read, site
+):
+    id_ = watch(site.engine, "left", {"result": {"files": 1}})
+    added = add(site, "left/a.md", "# Left behind")
+    reader = read(f"{site.url}/folders")
+    assert "you choose what happens to their 1 document in kb" in section(reader, "left")
+    [form] = [each for each in reader.page.forms if (each.action or "").endswith(f"{id_}/stop")]
+    reader._take(reader.http.post(form.action, data=dict(form.form_values()) | {"bin": "1"}))
+    assert "kb no longer watches /home/ada/left, and its files stay there. 1 document moved to the bin." in reader.text
+    assert site.engine.get(f"documents/{added}").status_code == 404
+    reader.submit("/changes/[0-9]+$")
+    assert site.engine.get(f"documents/{added}").status_code == 200
+    site.engine.delete(f"documents/{added}")
 
 
 def test_a_form_without_its_token_asks_for_nothing(site):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpx2
 import pytest
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
@@ -539,3 +540,35 @@ def test_tags_that_were_already_so_are_not_said_to_have_changed(reading, site, b
     send(reader, act="retag", id=[str(ids[0])], add=tag)
     assert "The tags were already like that, so kb changed nothing." in reader.text
     assert "Tags changed" not in reader.text
+
+
+def test_selected_documents_of_the_bin_are_deleted_for_good(site, batch):
+    _, ids = batch
+    for each in ids[:2]:
+        site.engine.delete(f"documents/{each}").raise_for_status()
+    reader = reader_at(site, "bin")
+    send(reader, id=[str(ids[0])], act="purge")
+    assert "Deleted for good: 1 document." in reader.text
+    assert site.engine.get(f"documents/{ids[0]}/history").status_code == 404
+    assert site.engine.get(f"documents/{ids[1]}/history").status_code == 200
+
+
+def test_the_bin_is_emptied_only_as_the_page_showed_it(reading, start_server, tmp_path):
+    with start_server(tmp_path, KB_APPS="api,web") as server, httpx2.Client(base_url=f"{server.url}/api/v1") as engine:
+        ids = [
+            engine.post("jobs", params={"wait": 30}, json={"text": f"Log {n}."}).json()["document_id"] for n in range(3)
+        ]
+        for each in ids[:2]:
+            engine.delete(f"documents/{each}").raise_for_status()
+        reader = reading(f"{server.url}/bin")
+        [form] = [each for each in reader.page.forms if each.get("class") == "empty-bin"]
+        assert "2 documents permanently" in form.get("data-confirm")
+        engine.delete(f"documents/{ids[2]}").raise_for_status()
+        fields = dict(form.form_values()) | {"act": "purge"}
+        reader._take(reader.http.post(form.action, data=fields))
+        assert reader.answer.status_code == 422
+        reader.open(f"{server.url}/bin")
+        [form] = [each for each in reader.page.forms if each.get("class") == "empty-bin"]
+        reader._take(reader.http.post(form.action, data=dict(form.form_values()) | {"act": "purge"}))
+        assert "Deleted for good: 3 documents." in reader.text
+        assert engine.get("bin").json()["documents"] == []

@@ -21,8 +21,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import yaml
-
 from kb import __version__
 from kb.api.errors import StoreError
 from kb.api.fields import NOTE
@@ -36,9 +34,10 @@ from kb.documents.blob_place import blobs_apart
 from kb.exchange.export_names import Tree
 from kb.exchange.export_rows import KEYS, VECTORS, exported_lines, exported_vectors, key_lines, keys_of
 from kb.filesystem import sync
+from kb.markdown.note_file import note_file
 from kb.settings import Settings
 from kb.store.open import backend
-from kb.store.rows import Document, optional_fields
+from kb.store.rows import Document
 from kb.store.sql.export_tables import DOCUMENTS as DOCUMENT_TABLE
 from kb.store.sql.export_tables import PRECISIONS
 from kb.store.sqlite import opening
@@ -244,7 +243,7 @@ def _write_notes(tx: MovedTransaction, folder: Path) -> None:
             around, slash, _ = (path or "").rpartition("/")
             target = _made(folder / NOTES / notes.place(f"{around}{slash}{_name(document, '.md')}", document.id))
             text = "".join(chunk.text for chunk in tx.documents.chunks(document.id))
-            target.write_text(_markdown(document, text), "utf-8", newline="\n")
+            target.write_text(note_file(asdict(document), text), "utf-8", newline="\n")
     shutil.rmtree(folder / ORIGINALS)
 
 
@@ -274,19 +273,3 @@ def _name(document: Document, suffix: str) -> str:
 def _cut(text: str, size: int) -> str:
     """Return as many characters as fit in `size` bytes."""
     return text.encode()[:size].decode(errors="ignore")
-
-
-def _markdown(document: Document, text: str) -> str:
-    front = {
-        "title": document.title,
-        "tags": list(document.tags),
-        "date": document.date,
-        "source_path": document.source_path,
-        **optional_fields(document),
-        "replaces": document.replaces,
-        "created": document.created_at,
-        "updated": document.updated_at,
-    }
-    given = {name: value for name, value in front.items() if value}
-    header = yaml.safe_dump(given, allow_unicode=True, sort_keys=False)
-    return f"---\n{header}---\n\n{text}"

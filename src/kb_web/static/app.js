@@ -236,10 +236,21 @@
     document.execCommand("copy");
     field.remove();
   };
+  const fetched = async (place) => {
+    const answer = await fetch(place).catch(() => null);
+    return answer?.ok ? answer.text() : null;
+  };
   addEventListener("click", async (event) => {
+    if (event.target.closest?.("[data-do=print]")) {
+      event.target.closest("details")?.removeAttribute("open");
+      return print();
+    }
     const button = event.target.closest?.("[data-copy]");
     if (!button) return;
-    await copy(button.dataset.copy === "link" ? location.href : button.previousElementSibling.textContent);
+    const what = button.dataset.copy;
+    const text = what === "link" ? location.href : what === "before" ? button.previousElementSibling.textContent : await fetched(what);
+    if (text === null) return say("kb does not respond, so nothing was copied");
+    await copy(text);
     button.closest("details")?.removeAttribute("open");
     say("Copied");
   });
