@@ -16,6 +16,7 @@ from kb.api.job_error_phrases import remedy_for
 from kb.folders.safe_names import safe_name
 from kb_web.document_html import Row, plain
 from kb_web.documents import Linking, documents_asked, folder_of_file, linking_documents, number_in, split_tags, told_of
+from kb_web.export_zip import exported
 from kb_web.notices import one_operation, place_in
 from kb_web.pages import count, redirect, render
 from kb_web.sessions import Notice, Visit
@@ -57,6 +58,8 @@ async def many(request: Request, visit: Visit) -> Response:
     act, back = wanted(form), place_in(form)
     if not act:
         return redirect(visit, back)
+    if act == "export":
+        return await exported(visit, await chosen(visit, form, act))
     if act not in DONE:
         raise Invalid("act: choose an action for the selected rows.")
     ids = await chosen(visit, form, act)
