@@ -89,6 +89,18 @@ def test_a_request_to_sync_now_is_followed_by_a_round(kb, engine, watched, tag):
     eventually("the request is answered", lambda: row(kb, tag)["watch"]["asked_at"] is None)
 
 
+def test_a_report_names_the_files_that_are_left_out_and_why(kb, watched, tag):
+    (watched / "song.mp3").write_bytes(b"ID3")
+    (watched / ".gitignore").write_text("*.log\n")
+    (watched / "today.log").write_text("A log.")
+    kb("watch", "now", tag)
+    left_out = eventually("it is reported", lambda: row(kb, tag)["watch"]["result"]["left_out"])
+    assert left_out == [
+        {"reason": "kb doesn't read .mp3 files", "count": 1, "paths": ["song.mp3"]},
+        {"reason": "skipped by .gitignore", "count": 1, "paths": []},
+    ]
+
+
 def test_now_syncs_in_the_terminal_and_reports_to_the_engine(kb, watched, tag):
     (watched / "empty.pdf").write_bytes(b"%PDF-1.4 broken")
     until_synced(kb, tag, failed=1)

@@ -36,6 +36,9 @@ def test_the_page_says_how_each_folder_is(read, site):
     reader = read(f"{site.url}/overview")
     reader.click("Folders")
     assert "120 files, 2 added" in section(reader, "vault")
+    assert "7 files and folders left out" in section(reader, "vault")
+    assert "3: kb doesn't read .mp3 files: songs/a.mp3, songs/b.mp3 and 1 more" in section(reader, "vault")
+    assert "4: skipped by .gitignore" in section(reader, "vault")
     scans = section(reader, "scans")
     assert "31 files, 1 failed" in scans
     assert "14 of 44 documents would be deleted" in scans

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+from zipfile import ZipFile
+
 import httpx2
 import pytest
 from selenium.webdriver import ActionChains
@@ -572,3 +575,18 @@ def test_the_bin_is_emptied_only_as_the_page_showed_it(reading, start_server, tm
         reader._take(reader.http.post(form.action, data=dict(form.form_values()) | {"act": "purge"}))
         assert "Deleted for good: 3 documents." in reader.text
         assert engine.get("bin").json()["documents"] == []
+
+
+def test_selected_documents_are_exported_as_a_zip_of_their_files_and_of_notes_as_markdown(site, batch):
+    tag, ids = batch
+    note = {"title": "Shed", "text": "The shed leaks.", "tags": [tag]}
+    ids.append(site.engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"])
+    reader = reader_at(site, f"documents?tag={tag}")
+    [form] = [each for each in reader.page.forms if each.get("id") == "many"]
+    data = dict(form.form_values()) | {"act": "export", "id": [str(ids[0]), str(ids[-1])]}
+    answer = reader.http.post(form.action, data=data)
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="kb-export.zip"'
+    with ZipFile(BytesIO(answer.content)) as archive:
+        assert sorted(archive.namelist()) == ["Shed.md", f"{tag}/old/file 0.md"]
+        assert archive.read(f"{tag}/old/file 0.md") == f"# {tag} 0\n\nText 0 of {tag}.".encode()
+        assert archive.read("Shed.md").endswith(b"---\n\nThe shed leaks.")

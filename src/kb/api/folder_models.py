@@ -77,10 +77,19 @@ class FailedFile(Request):
     error: Reason
 
 
+class LeftOutFiles(Request):
+    """The number of files or folders that kb leaves out for one reason; `paths` has the first ones, if known."""
+
+    reason: Reason
+    count: Count
+    paths: Annotated[list[SourcePath], Field(default_factory=list, max_length=MAX_REASONS)]
+
+
 class SyncReport(Request):
     """The outcome of a round: the number of files, and what changed.
 
-    `failures` has the first failed files. `kept` has the reasons for documents that stay although their file is gone.
+    `failures` has the first failed files. `left_out` has the files that kb does not try to add, by reason. `kept` has
+    the reasons for documents that stay although their file is gone.
     """
 
     files: Count
@@ -90,6 +99,7 @@ class SyncReport(Request):
     deleted: Count = 0
     failed: Count = 0
     failures: Annotated[list[FailedFile], Field(default_factory=list, max_length=MAX_REASONS)]
+    left_out: Annotated[list[LeftOutFiles], Field(default_factory=list, max_length=MAX_REASONS)]
     kept: Annotated[list[Reason], Field(default_factory=list, max_length=MAX_REASONS)]
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from kb.folders.deletions import Withheld
@@ -38,6 +39,19 @@ class SyncResult:
     def is_news(self) -> bool:
         """Whether anything changed."""
         return bool(self.deleted) or any(item.is_news for item in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Files that are not sent for one reason; of `unnamed` ones, kb knows only the number."""
+
+    reason: str
+    paths: list[Path]
+    unnamed: int = 0
+
+    @property
+    def count(self) -> int:
+        return len(self.paths) + self.unnamed
 
 
 def needs_yes(result: SyncResult) -> bool:
@@ -148,6 +162,19 @@ def summarize(items: Sequence[FileItem], selection: FileSelection, *, deleted: i
         links = "1 link" if len(selection.outside) == 1 else f"{len(selection.outside)} links"
         parts.append(f"{links} out of the folder skipped (--follow-links follows them)")
     return f"{count_files(len(items))}: {', '.join(parts or ['nothing to do'])}"
+
+
+def left_out(selection: FileSelection) -> list[LeftOut]:
+    """Return the files of folders that are not sent, by reason."""
+    by_suffix: dict[str, list[Path]] = {}
+    for path in selection.passed_over:
+        by_suffix.setdefault(path.suffix.lower(), []).append(path)
+    groups = [LeftOut(f"kb doesn't read {suffix} files", paths) for suffix, paths in sorted(by_suffix.items())]
+    groups.append(LeftOut("not on this disk, only online", selection.elsewhere))
+    groups.append(LeftOut("links that lead out of the folder", selection.outside))
+    groups.append(LeftOut("temporary files from other programs", [], selection.leftovers))
+    groups += [LeftOut(f"skipped by {name}", [], count) for name, count in sorted(selection.ignored.items())]
+    return [group for group in groups if group.count]
 
 
 def is_done(item: FileItem) -> bool:
