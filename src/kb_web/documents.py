@@ -194,7 +194,7 @@ async def document(request: Request, visit: Visit) -> Response:
         tags=shown["tags"],
         body=await asyncio.to_thread(body, shown["doc_type"], chunks, hit, words, about, is_framed=count > 1),
         outline=outline(await _every(visit, document_id, chunks, count)),
-        found=_hit_rows(shown["doc_type"], hits),
+        found=_hit_rows(shown["doc_type"], hits) if count > 1 else [],
         hit=hit,
         query=query,
         neighbours=neighbours(hits, hit),
@@ -225,11 +225,17 @@ def _hit_rows(doc_type: str, hits: Sequence[Row]) -> list[Row]:
     return [
         {
             "index": chunk["index"],
-            "place": place(chunk["place"]),
+            "place": place({**chunk["place"], "line_start": _line_of_words(chunk)}),
             "snippet": snippet(doc_type, chunk["text"], chunk["highlights"]),
         }
         for chunk in hits
     ]
+
+
+def _line_of_words(chunk: Row) -> int:
+    """Return the line of the first marked word, or else of the beginning of the passage."""
+    before = min((first for first, _ in chunk["highlights"]), default=0)
+    return int(chunk["place"]["line_start"]) + chunk["text"].count("\n", 0, before)
 
 
 def linked(links: Sequence[Row], document_id: int) -> list[Row]:
@@ -239,14 +245,15 @@ def linked(links: Sequence[Row], document_id: int) -> list[Row]:
 
 
 async def _found(visit: Visit, document_id: int, query: str) -> list[Row]:
-    """Return the passages of a document that match the query, in document order."""
+    """Return the passages of a document with words of the query, in document order, or else the nearest passages."""
     if not query:
         return []
     try:
         reply = await visit.engine.search(query=query, document_id=document_id, top=FOUND)
     except Invalid:
         return []
-    return sorted(reply["results"], key=lambda chunk: chunk["index"])
+    marked = [chunk for chunk in reply["results"] if chunk["highlights"]]
+    return sorted(marked or reply["results"], key=lambda chunk: chunk["index"])
 
 
 async def _every(visit: Visit, document_id: int, chunks: Sequence[Row], count: int) -> Sequence[Row]:

@@ -401,6 +401,19 @@ def write(site, **note):
 
 
 @pytest.mark.web
+def test_matches_beside_a_document_contain_the_words_and_give_their_lines(read, site):
+    filler = "The clerk copied each bill of lading twice.\n" * 60
+    text = f"{filler}{filler}The windlass was oiled on Mondays.\n{filler}"
+    document = write(site, title="Bills of lading", text=text)
+    page = read(f"{site.url}/d/{document}?q=windlass").page
+    [row] = [each.text_content() for each in page.xpath("//section[h2='Matches']//li")]
+    assert "line 121" in row
+    assert "windlass" in row
+    short = write(site, title="Capstan", text="Intro.\n\nThe capstan was greased.")
+    assert not read(f"{site.url}/d/{short}?q=capstan").page.xpath("//section[h2='Matches']")
+
+
+@pytest.mark.web
 def test_what_is_similar_to_a_document_is_what_the_engine_says(read, site):
     said = "The pilot said that the landing went {} and everyone on deck was glad."
     quoted = write(site, title="Landing, quoted", text=said.format('"exactly as rehearsed"'))
