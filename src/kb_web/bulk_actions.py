@@ -16,12 +16,8 @@ from kb.api.job_error_phrases import remedy_for
 from kb.api.tag_tree import split_tags
 from kb.folders.safe_names import safe_name
 from kb_web.document_html import Row, plain
-<<<<<<< HEAD
 from kb_web.documents import Linking, documents_asked, folder_of_file, linking_documents, number_in, told_of
-=======
-from kb_web.documents import Linking, documents_asked, folder_of_file, linking_documents, number_in, split_tags, told_of
 from kb_web.export_zip import exported
->>>>>>> web
 from kb_web.notices import one_operation, place_in
 from kb_web.pages import count, redirect, render
 from kb_web.sessions import Notice, Visit

@@ -5,7 +5,6 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
 
-from kb.api.file_types import type_called
 from kb.client.client import JSON, EngineClient
 from kb_mcp.tools.path_hints import documents_called, nearest_paths, same_path
 from kb_mcp.tools.rendering import named, quoted
@@ -20,7 +19,7 @@ UTC_DAYS: Final = "Days begin at midnight UTC; for another zone, write 'today Eu
 async def retried(
     engine: EngineClient, reply: JSON, ask: Callable[[JSON], Awaitable[JSON]], filters: JSON
 ) -> tuple[JSON, list[str]]:
-    """Ask again with corrected tags, type and folder if they differ from existing ones only in spelling.
+    """Ask again with corrected tags and folder if they differ from existing ones only in spelling.
 
     If the reply is not empty, only optional and excluded tags can be wrong. Return the reply, and a text for each
     correction and each of these tags that does not exist.
@@ -29,13 +28,10 @@ async def retried(
         return reply, []
     counts = await _counts(engine)
     fixed, said = _with_tags_meant(filters, counts)
-    if not _found(reply):
-        if (given := filters.get("doc_type")) and (meant := await same_type(engine, given)) != given:
-            fixed["doc_type"] = meant
-            said.append(f"No type {quoted(given, 60)} exists; kb used {quoted(meant, 60)}.")
-        if (prefix := filters.get("source_prefix")) and (meant := await same_path(engine, prefix)) != prefix:
-            fixed["source_prefix"] = meant
-            said.append(f"No path begins with {quoted(prefix, 60)}; kb used {quoted(meant, 60)}.")
+    prefix = None if _found(reply) else filters.get("source_prefix")
+    if prefix and (meant := await same_path(engine, prefix)) != prefix:
+        fixed["source_prefix"] = meant
+        said.append(f"No path begins with {quoted(prefix, 60)}; kb used {quoted(meant, 60)}.")
     if said:
         reply = await ask(fixed)
     return reply, [*said, *(_unknown_tags(fixed, OPTIONAL_TAGS, counts) if _found(reply) else ())]
@@ -107,10 +103,6 @@ def zone_of_days(filters: JSON) -> str:
 def same_tag(tag: str, tags: Iterable[str]) -> str:
     """Return an existing tag that differs only in case, # and commas; otherwise the tag unchanged."""
     return next((other for other in tags if _folded(other) == _folded(tag)), tag)
-
-
-async def same_type(engine: EngineClient, doc_type: str) -> str:
-    return type_called(doc_type, (await engine.status()).get("doc_types", ())) or doc_type
 
 
 def _folded(tag: str) -> str:
