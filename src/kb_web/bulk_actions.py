@@ -3,7 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import partial
 from typing import Final
 
@@ -19,7 +19,7 @@ from kb_web.document_html import Row, plain
 from kb_web.documents import Linking, documents_asked, folder_of_file, linking_documents, number_in, told_of
 from kb_web.export_zip import exported
 from kb_web.notices import one_operation, place_in
-from kb_web.pages import count, redirect, render
+from kb_web.pages import count, redirect, render, zone_of
 from kb_web.sessions import Notice, Visit
 
 Act = Callable[[int], Awaitable[object]]
@@ -60,10 +60,10 @@ async def many(request: Request, visit: Visit) -> Response:
     if not act:
         return redirect(visit, back)
     if act == "export":
-        return await exported(visit, await chosen(visit, form, act))
+        return await exported(visit, await chosen(visit, form, act, zone_of(request)))
     if act not in DONE:
         raise Invalid("act: choose an action for the selected rows.")
-    ids = await chosen(visit, form, act)
+    ids = await chosen(visit, form, act, zone_of(request))
     kept = number_in(str(form.get("keep", "")))
     linking = await linking_documents(visit, ids, kept) if act == "delete" else Linking([])
     if act == "delete" and form.get("sure") != "1":
@@ -97,7 +97,7 @@ def wanted(form: FormData) -> str:
     return "retag" if any(str(form.get(name, "")).strip() for name in ("add", "remove")) else ""
 
 
-async def chosen(visit: Visit, form: FormData, act: str) -> list[int]:
+async def chosen(visit: Visit, form: FormData, act: str, zone: tzinfo) -> list[int]:
     """Return the ids of the selected rows, or of all that match; the document to keep is not among them.
 
     Raises:
@@ -106,7 +106,8 @@ async def chosen(visit: Visit, form: FormData, act: str) -> list[int]:
     """
     if form.get("all") == "1" and "found" not in form:
         params, total = QueryParams(str(form.get("where", ""))), number_in(str(form.get("total", "")))
-        return await every(visit, act, params, total, seconds_in(str(form.get("seen", ""))))
+        asked = documents_asked(params, zone)
+        return await every(visit, act, asked, total, seconds_in(str(form.get("seen", ""))))
     given = str(form.get("found")).split(",") if form.get("all") == "1" else form.getlist("id")
     ids = [number for each in given if (number := number_in(str(each))) is not None]
     if (kept := number_in(str(form.get("keep", "")))) is not None:
@@ -136,7 +137,7 @@ async def check_copies(visit: Visit, ids: list[int], kept: int, seen: float) -> 
                 raise Invalid(f"keep: “{title}” has changed. Go back, reload the page, and look at it again.")
 
 
-async def every(visit: Visit, act: str, params: QueryParams, total: int | None, seen: float) -> list[int]:
+async def every(visit: Visit, act: str, asked: Row, total: int | None, seen: float) -> list[int]:
     """Return the ids of all rows of a list; of failed jobs, only the ids of jobs that the action can change.
 
     Raises:
@@ -145,7 +146,7 @@ async def every(visit: Visit, act: str, params: QueryParams, total: int | None, 
     if act in OF_JOBS:
         failed = [job async for job in visit.engine.iter_jobs(status="failed") if seconds(job["finished_at"]) <= seen]
         return [job["id"] for job in failed if act == "dismiss" or remedy_for(job["error"]) == "retry"]
-    documents = visit.engine.iter_bin() if act in OF_BIN else visit.engine.iter_documents(**documents_asked(params))
+    documents = visit.engine.iter_bin() if act in OF_BIN else visit.engine.iter_documents(**asked)
     rows = [document async for document in documents]
     check_unchanged(rows, total, seen)
     return [document["id"] for document in rows]

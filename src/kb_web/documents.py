@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
+from datetime import tzinfo
 from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
@@ -29,7 +30,19 @@ from kb_web.folder_tree import folder_tree
 from kb_web.markdown_links import PICTURES
 from kb_web.marking import matched
 from kb_web.notices import one_operation, place_in
-from kb_web.pages import count, kind, language_asked, later_page, name_pattern, path_asked, redirect, render
+from kb_web.pages import (
+    count,
+    day_asked,
+    kind,
+    language_asked,
+    later_page,
+    midnight,
+    name_pattern,
+    path_asked,
+    redirect,
+    render,
+    zone_of,
+)
 from kb_web.rows import document_row, folders_above, place
 from kb_web.sessions import Visit
 from kb_web.surroundings import surroundings
@@ -83,7 +96,7 @@ PLAIN_TYPES: Final = ("code", "csv", "json", "markdown", "text", "xml")
 async def browse(request: Request, visit: Visit) -> Response:
     """List the documents, newest first."""
     params = request.query_params
-    asked = documents_asked(params)
+    asked = documents_asked(params, zone_of(request))
     cursor = params.get("cursor") or None
     pairs = [(name, value) for name, value in params.multi_items() if name != "cursor" and value]
     unsorted = [pair for pair in pairs if pair[0] != "sort"]
@@ -141,6 +154,7 @@ async def tags_within(visit: Visit, asked: dict[str, Any]) -> list[Row]:
 def active_filters(pairs: Sequence[tuple[str, str]]) -> list[Row]:
     """Return the filters in use, each with the query of the list without it."""
     words = {"tag": "#{}", "type": "{}", "lang": "{}", "path": "in {}", "name": "named {}"}
+    words |= {"after": "from {}", "before": "before {}"}
     return [
         {
             "label": plain(words[name].format(kind(value) if name == "type" else value), 100),
@@ -151,14 +165,16 @@ def active_filters(pairs: Sequence[tuple[str, str]]) -> list[Row]:
     ]
 
 
-def documents_asked(params: QueryParams) -> dict[str, Any]:
-    """Return the filters and the order of a list of documents, as the API names them."""
+def documents_asked(params: QueryParams, zone: tzinfo) -> dict[str, Any]:
+    """Return the filters and the order of a list of documents, as the API names them; its days are those of a zone."""
     return {
         "tag": [tag for tag in params.getlist("tag") if tag],
         "doc_type": params.get("type") or None,
         "lang": language_asked(params) or None,
         "source_prefix": path_asked(params) or None,
         "name": name_pattern(params.get("name", "")) or None,
+        "after": midnight(day_asked(params, "after"), zone),
+        "before": midnight(day_asked(params, "before"), zone),
         "sort": sort if (sort := params.get("sort")) in ORDERS else "recent",
     }
 
@@ -235,7 +251,8 @@ def _hit_rows(doc_type: str, hits: Sequence[Row]) -> list[Row]:
 def _line_of_words(chunk: Row) -> int:
     """Return the line of the first marked word, or else of the beginning of the passage."""
     before = min((first for first, _ in chunk["highlights"]), default=0)
-    return int(chunk["place"]["line_start"]) + chunk["text"].count("\n", 0, before)
+    line: int = chunk["place"]["line_start"] + chunk["text"].count("\n", 0, before)
+    return line
 
 
 def linked(links: Sequence[Row], document_id: int) -> list[Row]:

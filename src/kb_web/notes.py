@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from difflib import SequenceMatcher
+from pathlib import PurePosixPath
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from kb.api.errors import Changed, Invalid, KbError, NotANote, NotFound
+from kb.api.fields import NOTE
 from kb.api.tag_tree import clean_tag, split_tags
 from kb.asgi.body_limits import MAX_FIELD
 from kb.asgi.security_headers import PAGE_HEADERS
@@ -36,6 +39,9 @@ DELETED: Final = (
     "This note was deleted while you were writing. Save your text as a new note, or restore the old note from the bin."
 )
 DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+SEEN: Final = 20
+"""The number of notes named after days among which the last file is looked for."""
+
 HASH: Final = re.compile("[0-9a-f]{64}")
 
 Draft = dict[str, str]
@@ -49,11 +55,14 @@ async def new(request: Request, visit: Visit) -> Response:
         await visit.require_writing()
         params = request.query_params
         text = "\n\n".join(filter(None, (params.get("text"), params.get("url"))))
-        return _form(request, {"title": params.get("title", ""), "text": text, "tags": params.get("tags", "")})
+        draft = {"title": params.get("title", ""), "text": text, "tags": params.get("tags", "")}
+        return _form(request, draft, path=params.get("source_path", ""))
     form = await note_form(request, visit)
-    draft = sent(form)
+    draft, path = sent(form), str(form.get("source_path", ""))
     try:
         note: dict[str, Any] = {name: value for name, value in draft.items() if name != "tags" and value}
+        if path and not (await visit.engine.documents(source_path=path, limit=1))["documents"]:
+            note["source_path"] = path
         job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]), inline_tags=True)
         if job["document_id"] is None:  # a note with pictures, which become a file
             job |= await visit.engine.job(job["job_id"], wait=WAIT_SECONDS)
@@ -62,7 +71,7 @@ async def new(request: Request, visit: Visit) -> Response:
     except KbError as error:
         if is_script(request):
             raise
-        return _form(request, draft, error=error)
+        return _form(request, draft, error=error, path=path)
     if notice := _known_notice(job):
         visit.leave_notice(notice)
     return saved(request, visit, f"d/{job['document_id']}" if job["document_id"] else "jobs", "new")
@@ -90,9 +99,18 @@ async def today(request: Request, visit: Visit) -> Response:
     day = asked if DAY.fullmatch(asked) else f"{datetime.now().astimezone():%Y-%m-%d}"
     [link] = (await visit.engine.look_up_links(f"[[{day}]]"))["links"]
     if link["document_id"] is None:
-        return redirect(visit, f"new?title={day}")
+        folder = await folder_of_days(visit)
+        place = {"title": day} | ({"source_path": f"{folder}/{day}.md"} if folder else {})
+        return redirect(visit, f"new?{urlencode(place)}")
     shown = await visit.engine.document(link["document_id"], chunks=1)
     return redirect(visit, f"d/{shown['id']}" + ("/edit" if shown["doc_type"] == "note" else ""))
+
+
+async def folder_of_days(visit: Visit) -> str:
+    """Return the folder of the last changed note that is named after a day and has a file; empty without one."""
+    notes = (await visit.engine.documents(name="????-??-??*", doc_type=NOTE, sort="recent", limit=SEEN))["documents"]
+    paths = (PurePosixPath(note["source_path"] or "") for note in notes)
+    return next((str(path.parent) for path in paths if DAY.fullmatch(path.stem) and len(path.parts) > 1), "")
 
 
 async def edit(request: Request, visit: Visit) -> Response:
@@ -254,8 +272,9 @@ def _form(
     note_id: int | None = None,
     content_hash: str = "",
     error: KbError | None = None,
+    path: str = "",
 ) -> Response:
     """Return the form with a draft, and the original title and tags of the note."""
-    fields = {"draft": draft, "shown": shown, "id": note_id, "content_hash": content_hash}
+    fields = {"draft": draft, "shown": shown, "id": note_id, "content_hash": content_hash, "path": path}
     status = error.status if error else 200
     return render(request, "edit.html", status, wrong=error.detail if error else None, **fields)

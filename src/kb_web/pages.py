@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from functools import cache
 from hashlib import sha256
 from http import HTTPStatus
@@ -256,6 +256,19 @@ def path_asked(params: QueryParams) -> str:
     """Return the requested beginning of paths, also if it was typed as in Windows, with a star, or from `.`."""
     path = params.get("path", "").removeprefix("./").removesuffix("*")
     return path if "/" in path else path.replace("\\", "/")
+
+
+def day_asked(params: QueryParams, name: str) -> str:
+    """Return the requested day; empty if it is none."""
+    try:
+        return date.fromisoformat(params.get(name, "")).isoformat()
+    except ValueError:
+        return ""
+
+
+def midnight(day: str, zone: tzinfo) -> str | None:
+    """Return the beginning of a day in a time zone; None without a day."""
+    return datetime.combine(date.fromisoformat(day), time.min, zone).isoformat() if day else None
 
 
 def kind(doc_type: str) -> str:

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, tzinfo
+from datetime import UTC, tzinfo
 from typing import Any, Final, Self
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from kb_web.pages import language_asked, name_pattern, path_asked
+from kb_web.pages import day_asked, language_asked, midnight, name_pattern, path_asked
 
 MODES: Final = {"": "Both", "words": "Words", "meaning": "Meaning"}
 LIMIT: Final = 20
@@ -48,8 +48,8 @@ class SearchForm:
             lang=language_asked(params),
             path=path_asked(params),
             name=params.get("name", ""),
-            after=_day(params.get("after", "")),
-            before=_day(params.get("before", "")),
+            after=day_asked(params, "after"),
+            before=day_asked(params, "before"),
             by_passage=params.get("by") == "passage",
             recent=params.get("sort") == "recent",
             limit=max(LIMIT, min(int(more), COUNTED)) if more.isdecimal() and len(more) < 4 else LIMIT,
@@ -94,13 +94,10 @@ class SearchForm:
             "lang": self.lang,
             "source_prefix": self.path,
             "name": name_pattern(self.name),
-            "after": self.after and self._midnight(self.after),
-            "before": self.before and self._midnight(self.before),
+            "after": midnight(self.after, self.zone),
+            "before": midnight(self.before, self.zone),
         }
         return {name: value for name, value in given.items() if value}
-
-    def _midnight(self, day: str) -> str:
-        return datetime.combine(date.fromisoformat(day), time.min, self.zone).isoformat()
 
     def request(self, top: int) -> dict[str, Any]:
         """Return the search request for the engine's API."""
@@ -108,10 +105,3 @@ class SearchForm:
         options: dict[str, Any] = {} if self.by_passage else {"group_by": "document"}
         options |= {"sort": "recent"} if self.recent else {}
         return {"query": self.query, "top": top} | self.filters() | options | modes.get(self.mode, {})
-
-
-def _day(text: str) -> str:
-    try:
-        return date.fromisoformat(text).isoformat()
-    except ValueError:
-        return ""

@@ -863,6 +863,33 @@ def test_the_note_of_a_day_is_written_once(read, site):
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", reader.page.xpath("//input[@name='title']/@value")[0])
 
 
+def test_the_note_of_a_day_goes_where_the_notes_of_other_days_are(read, site):
+    form = {"text": "Fog until noon.", "title": "2031-03-01", "source_path": "diary/daily/2031-03-01.md"}
+    site.engine.post("jobs", params={"wait": 30}, json=form).raise_for_status()
+    for text in ("Fog again.", "Written in another tab."):
+        reader = read(f"{site.url}/new?title=2031-03-02&source_path=diary/daily/2031-03-02.md")
+        if text == "Fog again.":
+            reader.open(f"{site.url}/today?day=2031-03-02")
+        reader.submit("/new$", text=text)
+    notes = site.engine.get("documents", params={"name": "2031-03-02*"}).json()["documents"]
+    assert sorted(str(note["source_path"]) for note in notes) == ["None", "diary/daily/2031-03-02.md"]
+
+
+def test_a_document_is_moved_from_its_own_page(read, site):
+    note = write(site, title="Bower anchor", text="It lies at the bow.")
+    reader = read(f"{site.url}/d/{note}?about=folder")
+    reader.submit("/many$", folder="gear/anchors")
+    assert site.engine.get(f"documents/{note}").json()["source_path"] == "gear/anchors/Bower anchor.md"
+
+
+def test_the_list_is_filtered_by_the_dates_of_documents(read, site):
+    for day in ("1611-04-02", "1612-04-02"):
+        write(site, title=f"Log of {day}", text=f"---\ndate: {day}\n---\nThe log of that year.")
+    reader = read(f"{site.url}/documents?after=1611-01-01&before=1612-01-01")
+    assert [each.text_content() for each in reader.page.xpath("//a[@class='title']")] == ["Log of 1611-04-02"]
+    assert reader.page.xpath("//a[contains(@aria-label, 'from 1611-01-01')]")
+
+
 def test_a_list_shows_a_pdf_in_small_until_it_is_purged(site):
     form = {"files": {"file": ("small.pdf", pdf("A thumbnail of the ketch Halcyon."))}}
     document = site.engine.post("jobs", params={"wait": 30}, **form).json()["document_id"]
