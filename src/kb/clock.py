@@ -160,7 +160,7 @@ class Clock:
         return _datetime(at)
 
     def look(self) -> Jump | None:
-        """Check the machine's clock; return its jump if it is not accepted yet. Until then nothing expires."""
+        """Check the machine's clock; return any jump that isn't accepted yet. Nothing expires until it is."""
         with self._lock:
             self._observe()
             return self._jump

@@ -170,7 +170,7 @@ def open_originals(settings: Settings, store: Store) -> Originals:
 
 
 def start_worker(settings: Settings, instruments: Instruments, stack: ExitStack) -> Core:
-    """Start the worker; `stack` stops it. Raises as `open_core`."""
+    """Start the worker; `stack` stops it. Raises the same errors as `open_core`."""
     core = open_core(settings, instruments, stack, works=True)
     register(Gauges(core.store, DOC_TYPES), instruments, stack)
     start_reembedder(core, settings, instruments, stack)
@@ -200,7 +200,7 @@ def register(collector: Collector, instruments: Instruments, stack: ExitStack) -
 
 
 def start(live: LiveSettings, keyring: Keyring, instruments: Instruments, stack: ExitStack) -> Services:
-    """Build the parts and start the worker; `stack` stops them in reverse. Raises as `open_core`."""
+    """Build the parts and start the worker; `stack` stops them in reverse. Raises the same errors as `open_core`."""
     live.skip_unusable("ocr", make_extractors)
     live.skip_unusable("inbox_dir", check_inbox_folder)
     live.skip_unusable("backup_dir", check_backup_folder)

@@ -57,6 +57,7 @@ PAGE: Final = 40
 MOST_MARKED, LONGEST_MARKED = 32, 100
 """Words to mark in a picture, and their length."""
 
+BYTES: Final = "application/octet-stream"
 ORDERS: Final = ("recent", "oldest", "date", "title", "path")
 COUNTED: Final = 500
 """Number of documents of a filtered list whose tags are counted."""
@@ -400,7 +401,7 @@ async def download(request: Request, visit: Visit) -> Response:
     shown = await visit.engine.document(document_id, chunks=1)  # an error here is shown as a page
     if shown["doc_type"] == "note":
         headers = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(note_name(shown), safe='')}"}
-        return Response(await markdown_of(visit, shown), 200, PAGE_HEADERS | headers, "text/markdown")
+        return Response(await markdown_of(visit, shown), 200, {**PAGE_HEADERS, **FOREIGN_HEADERS, **headers}, BYTES)
     return visit.stream(f"documents/{document_id}/file", {**PAGE_HEADERS, **FOREIGN_HEADERS})
 
 

@@ -437,7 +437,7 @@ def test_links_out_of_the_folder_are_not_followed_unless_that_is_said(kb, folder
     (folder / "readme.md").symlink_to(tmp_path / "secret.txt")
     for command in (["sync"], ["add", "--wait"]):
         assert kb(*command, "papers").stdout.endswith(
-            "1 link out of the folder skipped (--follow-links follows them)\n"
+            "1 link outside the folder skipped (--follow-links follows them)\n"
         )
     assert f"{folder}/readme.md" not in kb("list", "--under", folder).stdout
     assert "not followed" not in kb("sync", "papers", "--follow-links").stdout

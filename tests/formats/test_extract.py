@@ -117,7 +117,7 @@ def test_the_content_says_what_a_file_is_and_the_name_decides_between_kinds_of_t
         (zipped({"META-INF/manifest.xml": "<m/>"}), "a.odg", "OpenDocument"),
         (zipped({"notes": "x"}), "a.zip", "it is a zip archive: unpack it and add the files in it"),
         (zipped({"notes": "x" * 999})[:-30], "a.docx", "damaged or cut short"),
-        (ole({"EncryptedPackage": b"x"}), "a.docx", "it needs a password"),
+        (ole({"EncryptedPackage": b"x"}), "a.docx", "needs a password"),
         (ole({"WordDocument": b"x"}), "a.doc", r"save the file as \.docx"),
         (ole({"WordDocument": "The Workbook of".encode("utf-16-le")}), "a.doc", r"save the file as \.docx"),
         (ole({"WordDocument": b"x", "ObjectPool": {"_1": {"Workbook": b"x"}}}), "a.doc", r"save the file as \.docx"),

@@ -301,7 +301,7 @@ def test_a_workbook_as_excel_5_wrote_it_and_some_programs_still_do_is_read(strea
 @pytest.mark.parametrize("before", [b"", record(0x86)])
 def test_an_old_workbook_with_a_password_says_that_it_needs_one(before):
     locked = record(0x0809, struct.pack("<HHHH", 0x0600, 5, 0, 0)) + before + record(0x2F, bytes(6)) + bytes(64)
-    with pytest.raises(Unreadable, match="encrypted: it needs a password"):
+    with pytest.raises(Unreadable, match="encrypted and needs a password"):
         read(ole({"Workbook": locked}))
 
 

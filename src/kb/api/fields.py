@@ -86,7 +86,7 @@ def _in_utc(instant: datetime) -> datetime:
     try:
         return instant.astimezone(UTC)
     except OverflowError:
-        raise PydanticCustomError("instant", "must be within the years 1 to 9999 in UTC") from None
+        raise PydanticCustomError("instant", "must be between the years 1 and 9999 in UTC") from None
 
 
 def _in_calendar(instant: datetime) -> datetime:

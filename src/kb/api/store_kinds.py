@@ -70,7 +70,7 @@ def not_a_database(url: str) -> SettingError:
 
 @cache
 def _installed(scheme: str) -> StoreKind | None:
-    """Return the kind of the URLs with this scheme; None if no package adds it. Raises as `store_kind`."""
+    """Return the kind of the URLs with this scheme; None if no package adds it. Raises the errors of `store_kind`."""
     for entry in sorted(entry_points(group=GROUP, name=scheme), key=lambda entry: not entry.value.startswith("kb.")):
         try:
             if not isinstance(kind := entry.load(), StoreKind):

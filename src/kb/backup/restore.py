@@ -176,7 +176,7 @@ def _newest(backups: Sequence[FoundBackup]) -> OpenBackup:
 
 
 def seals(path: Path, key: SecretStr | None) -> Iterator[tuple[str, Seal]]:
-    """Yield the usable backups at `path` and the state of their seals. Raises as `verify_backups`."""
+    """Yield the usable backups at `path` and the state of their seals. Raises the same errors as `verify_backups`."""
     with opened_backups(path, key) as backups:
         for found_backup in backups:
             with suppress(StoreError):

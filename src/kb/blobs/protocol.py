@@ -89,10 +89,10 @@ class Blobs(Protocol):
         """
 
     def open(self, name: str) -> OpenBlob:
-        """Read a blob. Raises as `copy`."""
+        """Read a blob. Raises the same errors as `copy`."""
 
     def local(self, name: str) -> AbstractContextManager[Path]:
-        """Provide a blob as a local file for the duration of the block. Raises as `copy`."""
+        """Provide a blob as a local file for the duration of the block. Raises the same errors as `copy`."""
 
     def size(self, name: str) -> int | None:
         """Return the size of a blob in bytes; None if it does not exist."""

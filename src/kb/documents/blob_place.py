@@ -98,7 +98,7 @@ def _bind(place: BlobPlace, blobs: Blobs) -> None:
 
 
 def _is_new(place: BlobPlace, blobs: Blobs) -> bool:
-    """Return whether an outside storage can be bound to a database and is not yet. Raises as `bind`."""
+    """Return whether an outside storage can be bound to a database and is not yet. Raises the same errors as `bind`."""
     if not blobs.is_outside:
         if place.is_outside:
             raise SettingError(

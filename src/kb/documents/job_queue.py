@@ -184,7 +184,7 @@ def _first_address(tx: Transaction, source_path: str | None) -> str | None:
 
 
 def check_replaced(tx: Transaction, job: NewJob) -> None:
-    """Check that a note can replace the document that it names. Raises as `submit_note`."""
+    """Check that a note can replace the document that it names. Raises the same errors as `submit_note`."""
     if job.replaces is not None:
         check_replaceable(tx, job.replaces)
         check_current(tx, job.replaces, job.content_hash or "", job.source_path)

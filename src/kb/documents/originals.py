@@ -56,7 +56,7 @@ class Originals:
             raise _no_original(document) from None
 
     def check(self, document: Document) -> None:
-        """Check that the file exists. Raises as `open`."""
+        """Check that the file exists. Raises the same errors as `open`."""
         if document.doc_type == NOTE or not self.has(document.content_hash):
             raise _no_original(document)
 

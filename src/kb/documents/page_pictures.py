@@ -116,7 +116,7 @@ class PagePictures:
         return content
 
     def count(self, document: Document) -> int:
-        """Return the number of pages. Raises as `draw`."""
+        """Return the number of pages. Raises the same errors as `draw`."""
         if document.doc_type != "pdf":
             raise NotPaged
         known = self._counts.get(document.content_hash)

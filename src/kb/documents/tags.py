@@ -114,7 +114,7 @@ def delete_tag(store: Store, tag: str, author: Author = NOBODY) -> RenamedTag:
 
 
 def _names(tx: Transaction, old: str, new: str) -> dict[str, str]:
-    """Return the new name of each tag in a branch. Raises as `rename_tag`."""
+    """Return the new name of each tag in a branch. Raises the same errors as `rename_tag`."""
     names = {tag: renamed(tag, old, new) for tag, _ in tx.documents.tags() if is_in_branch(tag, old)}
     if not names:
         raise NotFound(f"No document has the tag {old} or a tag below it.")

@@ -102,20 +102,20 @@ def begin(tx: Transaction, watch_id: str, request: WatchRequest) -> rows.SyncedF
 
 
 def end(tx: Transaction, watch_id: str) -> rows.SyncedFolder:
-    """Record that nothing watches a folder any more. Raises as `find`."""
+    """Record that nothing watches a folder any more. Raises the same errors as `find`."""
     folder, _ = find(tx, watch_id)
     tx.folders.set_watch(folder.prefix, None)
     return replace(folder, watch=None)
 
 
 def ask(tx: Transaction, watch_id: str) -> rows.SyncedFolder:
-    """Record a request to sync a folder now. Raises as `find`."""
+    """Record a request to sync a folder now. Raises the same errors as `find`."""
     folder, record = find(tx, watch_id)
     return write(tx, folder, record.model_copy(update={"asked_at": rows.now_iso()}))
 
 
 def report(tx: Transaction, watch_id: str, outcome: WatchReport) -> rows.SyncedFolder:
-    """Record the end of a round. Raises as `find`."""
+    """Record the end of a round. Raises the same errors as `find`."""
     folder, record = find(tx, watch_id)
     now = rows.now_iso()
     changes: dict[str, object] = {"seen_at": now, "is_syncing": False, "error": outcome.error}
@@ -133,6 +133,6 @@ def is_noted(record: WatchRecord, *, is_syncing: bool) -> bool:
 
 
 def note(tx: Transaction, watch_id: str, *, is_syncing: bool) -> None:
-    """Record that a program watches a folder now. Raises as `find`."""
+    """Record that a program watches a folder now. Raises the same errors as `find`."""
     folder, record = find(tx, watch_id)
     write(tx, folder, record.model_copy(update={"seen_at": rows.now_iso(), "is_syncing": is_syncing}))

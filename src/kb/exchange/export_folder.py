@@ -135,7 +135,7 @@ class ExportFolder:
         return VECTORS in self.about.files and self.about.space is not None
 
     def __iter__(self) -> Iterator[ExportedDocument]:
-        """Yield the documents with their earlier versions, and those in the bin, by ascending id. Raises as `check`."""
+        """Yield the documents with their earlier versions, and those in the bin, by id. Raises as `check`."""
         path = self.folder / VERSIONS
         former = _read(path, _former) if self._has(VERSIONS) else iter(())
         both = heapq.merge(
@@ -167,7 +167,7 @@ class ExportFolder:
         return _read(self.folder / name, LINES[name].model_validate_json) if self._has(name) else iter(())
 
     def open(self, name: str) -> BinaryIO:
-        """Open a file. Raises as `check`."""
+        """Open a file. Raises the same errors as `check`."""
         return _opened(self.folder / name) if self._has(name) else BytesIO()
 
     def _has(self, name: str) -> bool:
@@ -244,7 +244,7 @@ class ExportFolder:
                     discard(staged, originals.blobs)
 
     def stage_files(self, blobs: Blobs) -> None:
-        """Copy the staged files. Raises as `keep_files`."""
+        """Copy the staged files. Raises the same errors as `keep_files`."""
         exported = KeptFiles(self.folder / FILES)
         for name, digest in self.about.staged.items():
             path = exported.path(digest)

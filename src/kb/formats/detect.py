@@ -82,7 +82,7 @@ _UNSUPPORTED_ZIPS: Final = {
 }
 _OLE_TYPES: Final = {"__properties_version1.0": "msg", **dict.fromkeys(WORKBOOKS, "xls")}
 _UNSUPPORTED_OLE: Final = {
-    "EncryptedPackage": "the Office document is encrypted: it needs a password to be read",
+    "EncryptedPackage": "the Office document is encrypted and needs a password",
     "\tDRMContent": "the document is protected by rights management: only people whom its sender allowed can read it",
 }
 _OLD_OLE: Final[dict[str, tuple[str, Kind]]] = {

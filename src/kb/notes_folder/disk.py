@@ -306,7 +306,7 @@ def read(place: Place, most_bytes: int) -> tuple[bytes, str]:
 
 
 def file_digest_at(place: Place, most_bytes: int) -> str:
-    """Return the digest of a file of any size up to a limit, read block by block. Raises as `read`."""
+    """Return the digest of a file of any size up to a limit, read block by block. Raises the same errors as `read`."""
     with place.folder() as folder, folder.open_file(place.name) as file:
         before = os.fstat(file.fileno())
         if before.st_size > most_bytes:

@@ -104,7 +104,7 @@ class NotesFolder(BackgroundThread):
         self.release()
 
     def release(self) -> None:
-        """Let go of the folder."""
+        """Release the folder."""
         if self._holds:
             with self.parts.store.write() as tx:
                 self.parts.files(tx).release(self._session)

@@ -53,7 +53,7 @@ AT_ONCE: Final = 200
 
 EMPTY: Final = "The file is empty. The note keeps its text; to remove the note, delete the file."
 LINKED: Final = (
-    "kb kept notes whose files were at {}: this is a link now, and kb does not follow links. Replace the link with the"
+    "kb kept notes whose files were at {}: that path is now a link, which kb does not follow. Replace the link with the"
     " files. {}"
 )
 NO_BIN: Final = "The bin is off (KB_BIN_DAYS=0), so kb would delete notes for good."

@@ -86,7 +86,7 @@ class Properties(NamedTuple):
         return next((entry for entry in self.entries if entry.name == name), None)
 
     def written(self, name: str) -> str:
-        """Return the text of a field; empty without it."""
+        """Return a field's text, or an empty string if it's missing."""
         entry = self.find(name)
         return self.text[entry.start : entry.end] if entry else ""
 

@@ -166,7 +166,7 @@ def launcher(limits: Limits, scratch: str, *options: str) -> list[str]:
 
 
 def confined_extractor(limits: Limits, folder: Path | None = None) -> list[Restriction]:
-    """Return the restrictions of a command on this system, by trying one that runs nothing.
+    """Return the restrictions of a command on this system, by trying one that does nothing.
 
     Raises:
         OSError, subprocess.SubprocessError, ValueError: it did not start, or failed.

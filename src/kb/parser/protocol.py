@@ -187,7 +187,7 @@ def _sections(reply: ParserReply) -> Iterator[Section]:
     position, paths = 0, dict[tuple[str, ...], tuple[str, ...]]()
     for start, end, heading, page in reply.sections:
         if start != position or end < start:
-            raise Malformed(f"sections: one begins at {start} and ends at {end}, after {position}")
+            raise Malformed(f"sections: {start} to {end} comes after {position}")
         if end == start:
             continue
         path = tuple(heading)

@@ -81,7 +81,7 @@ class Limits:
 
     @property
     def too_much_memory(self) -> str:
-        return f"reading it took more than {self.memory_mb} MiB of memory, the limit (KB_PARSE_MEMORY_MB)"
+        return f"reading it took more than {self.memory_mb} MiB of memory, the limit set by KB_PARSE_MEMORY_MB"
 
     @property
     def too_large_index(self) -> str:
@@ -169,7 +169,7 @@ class Sandbox:
         return doc_type, extracted
 
     def draw_page(self, path: Path, number: int, passage: str, place: float, words: Sequence[str] = ()) -> bytes:
-        """Return a page of the PDF at `path` as PNG (`kb.formats.readers.pdf_picture`). Raises as `extract` does."""
+        """Return a page of the PDF at `path` as PNG (`kb.formats.readers.pdf_picture`). Raises as `extract`."""
         request = {"page": number, "passage": passage, "place": place, "words": [*words]}
         return self._ask(lambda process: process.draw(path, request))
 
@@ -177,11 +177,11 @@ class Sandbox:
         return int(self._ask(lambda process: process.draw(path, {"page": None})))
 
     def thumbnail(self, path: Path) -> bytes:
-        """Return the file at `path` in small (`kb.formats.readers.thumbnail`). Raises as `extract` does."""
+        """Return the file at `path` in small (`kb.formats.readers.thumbnail`). Raises the same errors as `extract`."""
         return self._ask(lambda process: process.draw(path, {"page": 1, "small": True}))
 
     def picture_to_read(self, path: Path, number: int) -> bytes:
-        """Return a page of the PDF at `path` as a PNG for OCR. Raises as `extract` does."""
+        """Return a page of the PDF at `path` as a PNG for OCR. Raises the same errors as `extract`."""
         return self._ask(lambda process: process.draw(path, {"page": number}))
 
     def _ask(self, ask: Callable[[_Process], Answer]) -> Answer:
@@ -306,7 +306,7 @@ class _Process:
             return self._watched(lambda: self._exchange(file, request, size, characters), too_much)
 
     def draw(self, path: Path, request: dict[str, Any]) -> bytes:
-        """Draw a page. Raises as `extract` does."""
+        """Draw a page. Raises the same errors as `extract`."""
         with path.open("rb") as file:
             return self._watched(lambda: self._exchange_page(file, request), "its picture is too large")
 

@@ -40,7 +40,7 @@ def other_forms(text: str) -> list[str]:
 
 
 def in_groups(code: str) -> Iterator[str]:
-    """Yield a long code in groups of equal length, as accounts and devices have, each as a sequence of words."""
+    """Yield a long code in groups of equal length, such as an account number, each as a sequence of words."""
     for size in GROUP_SIZES if len(code) >= SHORTEST_CODE else ():
         yield " ".join(code[start : start + size] for start in range(0, len(code), size))
 

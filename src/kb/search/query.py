@@ -356,7 +356,7 @@ def compounds(text: str) -> list[str]:
 
 
 def unsigned(word: str) -> list[str]:
-    """Return the forms of a word without the signs in it, and with or without blanks between letters and digits."""
+    """Return the forms of a word without its punctuation, and with or without spaces between letters and digits."""
     return [*measures.apart(word), *measures.in_other_signs(word)] if HAS_DIGIT.search(word) else unhyphenated(word)
 
 

@@ -347,7 +347,7 @@ class Jobs(Protocol):
     def fail(self, job_id: int, error: str, *, drop: bool = False) -> None:
         """Mark a job as failed, for a reason in plain words; `drop` deletes its content, which is of no further use.
 
-        Raises as `finish`.
+        Raises the same errors as `finish`.
         """
 
     def later(self, job_id: int) -> int | None:
@@ -556,7 +556,7 @@ class NoteFiles(Protocol):
         """
 
     def release(self, holder: str) -> None:
-        """Let go of the folder, if this engine holds it."""
+        """Release the folder if this engine holds it."""
 
     def folder(self) -> NotesFolderState: ...
     def set_folder(self, state: NotesFolderState) -> None:
@@ -592,7 +592,7 @@ class NoteFiles(Protocol):
         """Return the notes whose version is not the version of their file, with their versions, by ascending id."""
 
     def without_path(self, after: int, since: str) -> list[int]:
-        """Return the notes without a path and with a higher id than `after`, made since a time, by ascending id."""
+        """Return notes without a path, created since a time and with an id above `after`, in ascending order of id."""
 
     def gone(self) -> list[int]:
         """Return the notes that no longer exist, or belong to another folder now, but still have a file."""

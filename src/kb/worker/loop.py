@@ -372,7 +372,7 @@ def in_lanes(jobs: Sequence[Job], suffixes: Collection[str]) -> tuple[list[Job],
 
 
 def few_extracted(jobs: Sequence[Job], suffixes: Collection[str]) -> tuple[list[Job], list[int]]:
-    """Return the jobs to start with, and the ids of jobs that wait because of too many files for extractors."""
+    """Return the jobs to start with, and the ids of jobs that wait because extractors have enough files."""
     later = [job.id for job in in_lanes(jobs, suffixes)[2][EXTRACTED:]]
     return [job for job in jobs if job.id not in later], later
 

@@ -75,7 +75,7 @@ def add(
 
     You can run it again at any time: kb skips unchanged files, and continues an interrupted command. In folders, kb
     also skips hidden files, files listed in .gitignore or .kbignore, private keys, node_modules and the like, links
-    that lead out of the folder, archives, and audio and pictures that no extractor can read; it does add pictures that
+    to files outside the folder, archives, and audio and pictures that no extractor can read; it does add pictures that
     a Markdown file shows. If you name a file yourself, kb adds it; if you name an archive (.zip), it adds the files
     inside.
 

@@ -25,7 +25,7 @@ Action = Literal["list", "use", "rollback", "finish", "measure", "pack", "export
 
 
 def model(
-    action: Annotated[Action, argument("|".join(get_args(Action)), "What to do, as explained above.")] = "list",
+    action: Annotated[Action, argument("|".join(get_args(Action)), "What to do (see above).")] = "list",
     name: Annotated[str | None, argument("NAME|DIR|FILE", "The model.")] = None,
     target: Annotated[Path | None, argument("TARGET", TARGET)] = None,
     yes: Annotated[bool, option("--yes -y", "Do not ask for confirmation (required in scripts).")] = False,

@@ -15,12 +15,12 @@ OFF = "the engine has no notes folder; set KB_NOTES_DIR, then restart the engine
 
 
 def notes(
-    action: Annotated[Action, argument("|".join(get_args(Action)), "What to do, as explained above.")] = "status",
+    action: Annotated[Action, argument("|".join(get_args(Action)), "What to do (see above).")] = "status",
     folder: Annotated[str, argument("FOLDER", "A folder added with 'kb watch add --both'.")] = "",
     yes: Yes = False,
     json: Json = False,
 ) -> int:
-    """Show the notes folder, or decide about missing files.
+    """Show the notes folder, or decide what to do about missing files.
 
     With KB_NOTES_DIR, the engine keeps a Markdown file for each note in a folder, and you can edit either. If many
     files go missing at once, it waits until you decide: 'delete' moves their notes to the bin, 'restore' writes the

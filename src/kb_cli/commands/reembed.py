@@ -24,7 +24,7 @@ PAUSE_SECONDS = 1.0
 
 
 def reembed(
-    action: Annotated[Action, argument("|".join(get_args(Action)), "What to do, as explained above.")] = "start",
+    action: Annotated[Action, argument("|".join(get_args(Action)), "What to do (see above).")] = "start",
     wait: Annotated[bool, option("--wait", "Wait until all vectors are computed.")] = False,
     json: Json = False,
 ) -> int:

@@ -44,7 +44,7 @@ NO_BUS = (
 def service(
     action: Annotated[
         Literal["install", "status", "stop", "uninstall"],
-        argument("install|status|stop|uninstall", "What to do, as explained above."),
+        argument("install|status|stop|uninstall", "What to do (see above)."),
     ],
     quiet: Annotated[bool, option("--quiet", "Print nothing on success.")] = False,
 ) -> int:

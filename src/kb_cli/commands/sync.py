@@ -32,7 +32,7 @@ def sync(
 
     kb adds new files, replaces the documents of changed files, and skips unchanged files. When the command ends, you
     can search all of them. A file that you rename or move within the folder keeps its document, with its ID, dates and
-    tags. As with 'kb add', kb skips files listed in .gitignore or .kbignore, and links that lead out of the folder.
+    tags. As with 'kb add', kb skips files listed in .gitignore or .kbignore, and links to files outside the folder.
     Documents from an archive stay even if the archive is gone; to delete them, use 'kb delete'.
 
     --delete only deletes documents whose file you deleted. Documents stay if their disk is missing, their folder cannot

@@ -160,7 +160,7 @@ def summarize(items: Sequence[FileItem], selection: FileSelection, *, deleted: i
     parts += [f"{count} skipped by {name}" for name, count in sorted(selection.ignored.items())]
     if selection.outside:
         links = "1 link" if len(selection.outside) == 1 else f"{len(selection.outside)} links"
-        parts.append(f"{links} out of the folder skipped (--follow-links follows them)")
+        parts.append(f"{links} outside the folder skipped (--follow-links follows them)")
     return f"{count_files(len(items))}: {', '.join(parts or ['nothing to do'])}"
 
 
@@ -171,7 +171,7 @@ def left_out(selection: FileSelection) -> list[LeftOut]:
         by_suffix.setdefault(path.suffix.lower(), []).append(path)
     groups = [LeftOut(f"kb doesn't read {suffix} files", paths) for suffix, paths in sorted(by_suffix.items())]
     groups.append(LeftOut("not on this disk, only online", selection.elsewhere))
-    groups.append(LeftOut("links that lead out of the folder", selection.outside))
+    groups.append(LeftOut("links to files outside the folder", selection.outside))
     groups.append(LeftOut("temporary files from other programs", [], selection.leftovers))
     groups += [LeftOut(f"skipped by {name}", [], count) for name, count in sorted(selection.ignored.items())]
     return [group for group in groups if group.count]

@@ -128,7 +128,7 @@ class FolderThread:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still follows the folder."""
+        """Whether the thread is still watching the folder."""
         return self._thread.is_alive()
 
     @property

@@ -50,7 +50,7 @@ def register_resources(server: FastMCP, engine: EngineClient, limiter: AnswerLim
         ),
         (
             *("kb://documents/{id}/text{?start}", "Text of a document"),
-            "The text of a document. A long text comes in parts; each says how to read on.",
+            "The text of a document. A long text comes in parts, and each part says how to get the next.",
             *(TEXT_TYPE, documents.text),
         ),
         (

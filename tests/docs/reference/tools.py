@@ -26,7 +26,7 @@ INTRO = (
     " Agents also get the schema of each result."
 )
 COLLECTIONS = (
-    "With `KB_MCP_COLLECTIONS=1`, kb also serves these tools at `/collections/mcp`, with a parameter `collection`"
+    "With `KB_MCP_COLLECTIONS=1`, kb also serves these tools at `/collections/mcp`, with a `collection` parameter"
     " and the tool `kb_set_collection`. [Agent memory](../memory.md#collections) explains collections."
 )
 
@@ -77,13 +77,15 @@ def tool_part(tool: Tool) -> str:
 def unlisted(tool: str) -> str:
     """Return the parameters that the list leaves out."""
     names = ", ".join(f"`{name}`" for name in sorted(UNLISTED.get(tool, ())))
-    return f"To save tokens, the list leaves out these parameters, which the tool takes too: {names}." if names else ""
+    return (
+        f"To save tokens, the list leaves out these parameters, which the tool also accepts: {names}." if names else ""
+    )
 
 
 def effect(tool: Tool) -> str:
     """Return the effect of a tool, from its annotations."""
     if getattr(tool.annotations, "read_only_hint", False):
-        return "Only reads."
+        return "Read-only."
     return "Replaces or deletes." if getattr(tool.annotations, "destructive_hint", True) else "Adds."
 
 

@@ -111,7 +111,7 @@ def inside(home: Path, name: str) -> Path:
         ModelError: the name, which a stranger's file may say, leads to another folder.
     """
     if PureWindowsPath(name).name != name:
-        raise ModelError(f"kb refuses a model called {name!r}, because that is not the name of a folder.")
+        raise ModelError(f"kb refuses a model called {name!r}, because that is not a valid folder name.")
     return home / name
 
 

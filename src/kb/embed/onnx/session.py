@@ -92,7 +92,7 @@ def _try_out(session: onnxruntime.InferenceSession, device: Device) -> None:
     try:
         session.run(["embedding"], {"input_ids": ids, "attention_mask": ids})
     except RUNTIME_ERRORS as error:
-        raise ModelError(f"KB_DEVICE: kb cannot use {device.name}: it computes nothing ({fault_in(error)}).") from error
+        raise ModelError(f"KB_DEVICE: kb cannot use {device.name}: no results ({fault_in(error)}).") from error
 
 
 def _refusal(device: Device, machine: Machine, reason: str) -> ModelError:

@@ -41,7 +41,7 @@ class Relation(NamedTuple):
 
 
 class Package(Archive):
-    """The parts of an Office file; `damaged` contains the unreadable ones. Raises as `Archive` does."""
+    """The parts of an Office file; `damaged` contains the unreadable ones. Raises the same errors as `Archive`."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
@@ -115,7 +115,7 @@ class Package(Archive):
         return Attachment(named, content) if _is_document(named) else None
 
     def properties(self) -> Properties:
-        """Return the document's title and its date, which is its creation or else its last change."""
+        """Return the document's title and its date: the creation or, failing that, the last change."""
         for properties in self.related_xml("", "core-properties"):
             written = (properties.findtext(f"{{*}}{name}") for name in ("created", "modified"))
             date = first_date(*(moment for moment in written if moment not in _TEMPLATES))

@@ -28,7 +28,7 @@ _DAMAGE: Final = (
     ValueError,
 )
 _MOST_DIGITS: Final = 9
-_ENCRYPTED: Final = "the document is encrypted: it needs a password to be read"
+_ENCRYPTED: Final = "the document is encrypted and needs a password"
 
 
 def xml_parser(**more: Any) -> etree.XMLParser:  # noqa: ANN401 - options of the library

@@ -86,7 +86,7 @@ def read(data: bytes) -> Extracted:
 
 
 def read_markup(markup: str, frames: Sequence[str] = ()) -> Extracted:
-    """Read a page, and below it the pages in its frames. Raises as `read` does."""
+    """Read a page, and below it the pages in its frames. Raises the same errors as `read`."""
     text = TextBuilder()
     root = _parsed(expanded(markup) if _XHTML.search(markup[:4096]) else markup)
     if root is not None:

@@ -53,7 +53,7 @@ _SLIDE: Final = 1
 def read(data: bytes) -> Extracted:
     archive = Archive(packaged(data))
     if b"manifest:encryption-data" in (archive.read("META-INF/manifest.xml") or b""):
-        raise Unreadable("the document is encrypted: it needs a password to be read")
+        raise Unreadable("the document is encrypted and needs a password")
     content = archive.xml("content.xml")
     body = next(iter(content.iterfind("{*}body/*")), None) if content is not None else None
     if content is None or body is None:
@@ -75,7 +75,7 @@ def read(data: bytes) -> Extracted:
 
 
 def properties(archive: Archive) -> Properties:
-    """Return the document's title and its date, which is its creation or else its last change."""
+    """Return the document's title and its date: the creation or, failing that, the last change."""
     try:
         meta = archive.xml("meta.xml")
     except Unreadable:  # the text does not need it

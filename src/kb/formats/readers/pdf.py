@@ -31,7 +31,7 @@ from kb.formats.text.titles import meaningful
 PDFIUM: Final = threading.Lock()
 
 _REASONS: Final = {
-    raw.FPDF_ERR_PASSWORD: "the PDF is encrypted: it needs a password to be read",
+    raw.FPDF_ERR_PASSWORD: "the PDF is encrypted and needs a password",
     raw.FPDF_ERR_SECURITY: "the PDF is protected in a way that kb does not support",
 }
 _DAMAGED: Final = "the PDF is damaged: kb cannot open it"

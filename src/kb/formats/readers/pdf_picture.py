@@ -83,7 +83,7 @@ def count_pages(data: bytes) -> int:
 
 
 def picture_to_read(data: bytes, number: int) -> bytes:
-    """Return a page, counted from 1, as a grey PNG for OCR. Raises as `draw_page` does."""
+    """Return a page, counted from 1, as a grey PNG for OCR. Raises the same errors as `draw_page`."""
     with PDFIUM, opened(data) as document:
         try:
             with closing(document[number - 1]) as page:

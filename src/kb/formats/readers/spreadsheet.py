@@ -36,7 +36,7 @@ _SHEET: Final = 1
 _COLUMNS: Final = 2
 _LONGEST_LABEL: Final = 80
 _NOTHING: Final = SheetExtras()
-_ENCRYPTED: Final = "the spreadsheet is encrypted: it needs a password to be read"
+_ENCRYPTED: Final = "the spreadsheet is encrypted and needs a password"
 
 
 def read(data: bytes) -> Extracted:

@@ -114,7 +114,7 @@ def checked(url: str, setting: str = "KB_DATABASE_URL") -> str:
 
 
 def conninfo(url: str) -> str:
-    """Return the connection string for libpq. Raises as `checked`."""
+    """Return the connection string for libpq. Raises the same errors as `checked`."""
     return make_conninfo("", **(PATIENCE | {NAME: process_name()} | conninfo_to_dict(checked(url))))
 
 
@@ -124,7 +124,7 @@ def process_name() -> str:
 
 
 def replica_conninfo(url: str) -> str:
-    """Return the connection string for replicas. Raises as `checked`."""
+    """Return the connection string for replicas. Raises the same errors as `checked`."""
     return make_conninfo(
         "", **(PATIENCE | NEARBY | {NAME: process_name()} | conninfo_to_dict(checked(url, "KB_DATABASE_READ_URL")))
     )

@@ -290,7 +290,7 @@ class PostgresStore:
     def _connection(self, begin: Callable[[Connection], object] = ping) -> Iterator[Connection]:
         """Lend a connection after a call of `begin` with it; roll back uncommitted changes at the end.
 
-        Raises as `translated_errors`.
+        Raises the same errors as `translated_errors`.
         """
         with translated_errors(lambda: self._presence.trouble):
             connection = self._begin(begin)

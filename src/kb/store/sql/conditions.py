@@ -172,7 +172,7 @@ class Conditions(ABC):
 
     @abstractmethod
     def holding(self, text: str) -> Condition:
-        """Return the condition that a document contains a text."""
+        """Return the condition for documents that contain a text."""
 
 
 def after_prefix(prefix: str) -> str | None:

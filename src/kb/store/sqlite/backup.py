@@ -127,7 +127,7 @@ class Snapshot:
 
 
 def users_of_files(path: Path, digests: Sequence[str]) -> list[str]:
-    """Return a line for each document and queued job that needs one of these files, or else the digest."""
+    """Return a line for each document and queued job that needs one of these files, or a file's digest."""
     sql = statements("documents")["select_users_of_file"]
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
         users = {digest: [user for (user,) in connection.execute(sql, {"hash": digest})] for digest in digests}

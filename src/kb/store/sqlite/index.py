@@ -141,7 +141,7 @@ class SqliteSelection:
         return reader.scores(leg.matches(tuple(words)), vector, ids)
 
     def unknown(self, words: Sequence[str]) -> dict[str, list[str]]:
-        """Return the unknown words with suggestions; nothing if the words are not in memory."""
+        """Return the unknown words with suggestions, or nothing if the words are not in memory."""
         if self._words is None or not words:
             return {}
         return Speller(SqliteVocabulary(self._connection, self._words, self._admitted)).unknown(words)
