@@ -56,7 +56,7 @@ class OwnKeys(Protocol):
 
 
 def key_verifier(keys: str | None, file: Path | None) -> SettingsKeys | None:
-    """Return the gateway's own keys; None without keys, which leaves the gateway open.
+    """Return the gateway's own keys, or None if there are no keys, which leaves the gateway open.
 
     Raises:
         SettingError: a setting for keys contains none.

@@ -50,7 +50,7 @@ def client_headers(method: str, path: str) -> dict[str, str]:
 
 
 def client_name() -> str:
-    """Return the name and version of the calling program, from MCP or else from HTTP."""
+    """Return the name and version of the calling program, from MCP or otherwise from HTTP."""
     if name := _client.get():
         return name
     try:

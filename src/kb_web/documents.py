@@ -250,7 +250,7 @@ def _hit_rows(doc_type: str, hits: Sequence[Row]) -> list[Row]:
 
 
 def _line_of_words(chunk: Row) -> int:
-    """Return the line of the first marked word, or else of the beginning of the passage."""
+    """Return the line of the first marked word, otherwise of the beginning of the passage."""
     before = min((first for first, _ in chunk["highlights"]), default=0)
     line: int = chunk["place"]["line_start"] + chunk["text"].count("\n", 0, before)
     return line
@@ -263,7 +263,7 @@ def linked(links: Sequence[Row], document_id: int) -> list[Row]:
 
 
 async def _found(visit: Visit, document_id: int, query: str) -> list[Row]:
-    """Return the passages of a document with words of the query, in document order, or else the nearest passages."""
+    """Return the passages of a document with words of the query, in document order, otherwise the nearest passages."""
     if not query:
         return []
     try:

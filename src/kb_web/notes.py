@@ -107,7 +107,7 @@ async def today(request: Request, visit: Visit) -> Response:
 
 
 async def folder_of_days(visit: Visit) -> str:
-    """Return the folder of the last note with a file that is named after a day; empty without one."""
+    """Return the folder of the last note with a file that is named after a day, or an empty string if there is none."""
     notes = (await visit.engine.documents(name="????-??-??*", doc_type=NOTE, sort="recent", limit=SEEN))["documents"]
     paths = (PurePosixPath(note["source_path"] or "") for note in notes)
     return next((str(path.parent) for path in paths if DAY.fullmatch(path.stem) and len(path.parts) > 1), "")

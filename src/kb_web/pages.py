@@ -267,7 +267,7 @@ def day_asked(params: QueryParams, name: str) -> str:
 
 
 def midnight(day: str, zone: tzinfo) -> str | None:
-    """Return the beginning of a day in a time zone; None without a day."""
+    """Return the beginning of a day in a time zone, or None if there is no day."""
     return datetime.combine(date.fromisoformat(day), time.min, zone).isoformat() if day else None
 
 

@@ -1,4 +1,4 @@
-"""The day of a document: the day that its own date names, or else the day of its last change."""
+"""The day of a document: the day that its own date names, otherwise the day of its last change."""
 
 import re
 from calendar import monthrange
@@ -19,12 +19,12 @@ class Dated:
 
     @property
     def changed(self) -> str:
-        """The time of the last change, or else of the addition."""
+        """The time of the last change, otherwise of the addition."""
         return self.updated_at or self.created_at
 
     @property
     def day(self) -> str:
-        """The day that the document's own date names, or else the day of its last change."""
+        """The day that the document's own date names, otherwise the day of its last change."""
         day = own_day(self.date) if self.date else None  # most documents have none, and lists read many
         return day or (self.updated_at or self.created_at)[: len("2026-01-31")]
 
@@ -35,7 +35,7 @@ def has_ended(valid_until: str | None, today: str) -> bool:
 
 
 def own_day(date: str | None) -> str | None:
-    """Return the day of a date in ISO 8601, or the first day of its month or year; None without a year."""
+    """Return the day of a date in ISO 8601, or the first day of its month or year, or None if there is no year."""
     match = _DATE.match(date or "")
     if not match:
         return None

@@ -144,7 +144,7 @@ MARKUPS: Final = {
 
 
 def named_type(name: str, known: Collection[str]) -> str:
-    """Return the kind, or else the known type, that a person calls by this name; without either, the name itself."""
+    """Return the kind, otherwise the known type, that a person calls by this name; without either, the name itself."""
     kind = name.casefold().strip()
     return kind if kind in KINDS else type_called(name, known) or name
 

@@ -77,7 +77,7 @@ def verify_backups(
 ) -> Iterator[str]:
     """Yield the faults of the backups at `path`: checks every digest, and restores the newest one in a scratch folder.
 
-    The scratch folder is in `scratch`, or else in the folder for temporary files. A backup with a damaged manifest or
+    The scratch folder is in `scratch`, otherwise in the folder for temporary files. A backup with a damaged manifest or
     another key's seal is itself a fault; the other backups are still checked. Damaged files are set aside, so that the
     next backup copies them from `files`, the folder of kept files. Each fault names its remedy.
 
@@ -152,7 +152,7 @@ def restore_backup(
 
 
 def _own(backups: Sequence[FoundBackup], source: str | None) -> Sequence[FoundBackup]:
-    """Return the backups of this data folder; or else all, if they are of one data folder.
+    """Return the backups of this data folder; otherwise all, if they are of one data folder.
 
     Raises:
         StoreError: they are of several data folders, and nobody said of which one.

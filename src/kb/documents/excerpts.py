@@ -59,7 +59,7 @@ def _at(places: Sequence[ChunkPlace], document_id: int, place: ChunkTarget) -> l
 
 
 def _under(places: Sequence[ChunkPlace], heading: str) -> list[ChunkPlace]:
-    """Return the chunks of the first section with this heading, or else of the first whose heading contains it."""
+    """Return the chunks of the first section with this heading, otherwise of the first whose heading contains it."""
     normalized = " ".join(heading.casefold().split())
     for fits in (str.__eq__, str.__contains__):
         for start, place in enumerate(places):

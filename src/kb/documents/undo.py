@@ -157,7 +157,7 @@ def carry_out(
 
 
 def find_operation(store: Store, number: int | None, of: Caller) -> Operation:
-    """Return an operation by its number, or else the caller's last operation with something left to undo.
+    """Return an operation by its number, otherwise the caller's last operation with something left to undo.
 
     Raises:
         NotFound: the operation does not exist, or is no longer known.
@@ -351,7 +351,7 @@ def _back(past: Past, number: int, since: datetime | None) -> PlannedUndo | None
 
 
 def _was_in_bin(past: Past, target: Version, since: datetime | None) -> bool:
-    """Return whether a document was in the bin after a version: before `since`, or else before the next version."""
+    """Return whether a document was in the bin after a version: before `since`, otherwise before the next version."""
     following = next((version for version in past.versions if version.number == target.number + 1), None)
     if target.until is None or (following is None and since is None):
         return False

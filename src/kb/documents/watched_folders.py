@@ -31,7 +31,7 @@ def shown(folder: rows.SyncedFolder) -> SyncedFolder:
 
 
 def read(folder: rows.SyncedFolder) -> WatchRecord | None:
-    """Return the watch of a folder; None without one, or if a later version of kb wrote it in another form."""
+    """Return the watch of a folder, or None if there is none, or if a later version of kb wrote it in another form."""
     with suppress(ValidationError):
         return WatchRecord.model_validate_json(folder.watch) if folder.watch else None
     return None

@@ -178,7 +178,7 @@ def merge(
 
 
 def _fields_of_both(content: Content, document: Document) -> dict[str, Any]:
-    """Return the optional fields of content, or else of the document."""
+    """Return the optional fields of content, otherwise of the document."""
     return optional_fields(document) | {name: value for name, value in optional_fields(content).items() if value}
 
 
@@ -189,7 +189,7 @@ def without_given_tags(content: Content, document: Document, given: Sequence[str
 
 
 def _linked(tx: Transaction, content: Content, document: Document | None, author: Author) -> Content:
-    """Return content whose `replaces` names another existing document, or else the link that the document has.
+    """Return content whose `replaces` names another existing document, otherwise the link that the document has.
 
     If that document had replaced this one, the order is reversed: the later statement holds. If this document already
     replaces it, directly or through others, it keeps its link, so that those in between keep their places.
@@ -230,7 +230,7 @@ def _has_other_text(tx: Transaction, content: Content, document: Document) -> bo
 
 
 def find_in_bin(tx: Transaction, content: Content, source_path: str | None, part_of: int | None) -> Binned | None:
-    """Return the document in the bin that a file restores: the one at its path, or else one with the same content.
+    """Return the document in the bin that a file restores: the one at its path, otherwise one with the same content.
 
     Of several with the same content, one with the same file name comes first, then the one deleted last. A part of
     another file is only restored as a part of that file.

@@ -57,7 +57,7 @@ class KeptFolders(AbstractContextManager["KeptFolders"]):
             self._stop(prefix)
 
     def inbox(self, settings: Settings) -> NotesFolder | None:
-        """Return the inbox, whose thread is not started yet; None without one."""
+        """Return the inbox, whose thread is not started yet, or None if there is none."""
         self._inbox = None
         if settings.inbox_dir is None:
             return None
@@ -131,7 +131,7 @@ class KeptFolders(AbstractContextManager["KeptFolders"]):
                 tx.note_files(prefix).forget()
 
     def status(self) -> NotesFolderStatus | None:
-        """Return the state of the notes folder; None without one."""
+        """Return the state of the notes folder, or None if there is none."""
         return self._running[""].status() if "" in self._running else None
 
     def act(self, action: NotesFolderAction, name: str = "") -> NotesFolderStatus:

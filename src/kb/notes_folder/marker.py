@@ -17,7 +17,7 @@ MOST_BYTES: Final = 10_000
 
 
 def sessions(root: Path) -> list[str] | None:
-    """Return the sessions in the mark of a folder; None without a mark.
+    """Return the sessions in the mark of a folder, or None if there is no mark.
 
     Raises:
         OSError: the mark cannot be read.

@@ -91,7 +91,7 @@ class Properties(NamedTuple):
         return self.text[entry.start : entry.end] if entry else ""
 
     def scalar(self, name: str) -> str:
-        """Return the value of a field on one line, without quotation marks; empty without it."""
+        """Return the value of a field on one line, without quotation marks, or an empty string if it's missing."""
         _, _, value = self.written(name).partition("=" if self.form == "toml" else ":")
         return value.strip().strip("\"'")
 
@@ -158,7 +158,7 @@ class Properties(NamedTuple):
 
 
 def properties_of(text: str) -> Properties | None:
-    """Return the fields at the beginning of a text; None without a form that can have more of them."""
+    """Return the fields at the beginning of a text, or None if there is no form that can have more of them."""
     if text.startswith("{"):
         return _json_properties(text)
     block = BLOCK.match(text)

@@ -63,7 +63,7 @@ class ExtractingSandbox(Sandbox):
         self.folder = folder
         self.unconfined = unconfined
         self.extractors_confined: list[Restriction] | None = None
-        """The rights that commands lack as extractors; None without such extractors, or before the start."""
+        """The rights that commands lack as extractors, or None if there are none, or before the start."""
 
         self._is_started = False
         self._run: ExtractorRun | None = None

@@ -55,7 +55,7 @@ class KeptFolders(Protocol):
     """The folders that the engine keeps in step."""
 
     def status(self) -> NotesFolderStatus | None:
-        """Return the state of the notes folder; None without one."""
+        """Return the state of the notes folder, or None if there is none."""
 
     def act(self, action: NotesFolderAction, name: str = "") -> NotesFolderStatus:
         """Decide about missing files of a folder; return its state."""

@@ -73,7 +73,7 @@ class Retriever:
     Args:
         index: the index of the store, in a transaction.
         query: the query.
-        vector: the future vector of the query's text, of shape (dimensions,); None without text.
+        vector: the future vector of the query's text, of shape (dimensions,), or None if there is no text.
         instruments: the instruments.
         successors: returns the replacements of documents, nearest first; None if nothing was ever replaced.
         named: returns the documents with some of the given words in their names; None if names are unknown.

@@ -203,7 +203,7 @@ class Links(Protocol):
         """Return the links in a document, in order. Web addresses that kb does not hold are left out."""
 
     def in_text(self, text: str, document: Document | None, limit: Limit | None = None) -> list[OutgoingLink]:
-        """Return the links in a text that a document, or else a new note, will have."""
+        """Return the links in a text that a document, otherwise a new note, will have."""
 
     def is_linked(self, source_path: str) -> bool:
         """Return whether a document links to a file that kb may not have, by its path or name."""
@@ -376,7 +376,7 @@ class SecondVectors(Protocol):
     """Vectors of another model or prefix, in addition to the vectors in use."""
 
     def get(self) -> SecondSpace | None:
-        """Return their space and state; None without second vectors."""
+        """Return their space and state, or None if there are no second vectors."""
 
     def begin(self, space: VectorSpace) -> None:
         """Delete any second vectors and begin an empty set of this space."""
@@ -674,7 +674,7 @@ class Store(Protocol):
 
     @property
     def replica(self) -> ReplicaState | None:
-        """The state of the replica that `view` uses; None without a replica."""
+        """The state of the replica that `view` uses, or None if there is no replica."""
 
     def read(self) -> AbstractContextManager[Transaction]: ...
     def view(self) -> AbstractContextManager[Transaction]:

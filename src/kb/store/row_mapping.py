@@ -198,7 +198,7 @@ def stored(instant: datetime | None) -> str | None:
 
 
 def cursor_after(document: Document, sort: Sort = "recent") -> str:
-    """Return the cursor of a list after a document: its id, and the time of its last change, or else its date added.
+    """Return the cursor of a list after a document: its id, and the time of its last change, otherwise its date added.
 
     In a list by date, the cursor has the day of the document instead, from A to Z the beginning of its title or path.
     """

@@ -323,7 +323,7 @@ class Filter:
     `created_before` exclusive. `source_prefix` is the beginning of the path; `source_parts` are all in it and
     `source_parts_not` are not, with ASCII case ignored. `name` is the name of the file or the title of the note, with
     `*` and `?` as wildcards. `id_prefix` is the beginning of the id. `updated_after` compares the time of the last
-    change, or else of the creation; `after` and `before` compare the document date, or else the same time. `among`
+    change, otherwise of the creation; `after` and `before` compare the document date, otherwise the same time. `among`
     lists the ids to choose from. A document contains all the texts in `holding` and none in `lacking`. `limit` is the
     limit of the caller's key.
     """

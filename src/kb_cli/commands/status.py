@@ -78,7 +78,7 @@ def describe_machine(engine_url: str) -> dict[str, object]:
 
 
 def format_foreign(foreign: list[str]) -> str | None:
-    """Return the database objects that kb did not create, and what to do about them; None without any."""
+    """Return the database objects that kb did not create, and what to do about them, or None if there are none."""
     meaning = "kb did not create this, and it may change everything that you save; 'kb doctor' shows the remedy"
     return f"{', '.join(foreign)}: {meaning}" if foreign else None
 

@@ -74,7 +74,7 @@ async def fetch_names(client: EngineClient) -> FolderNames:
 
 
 def chosen_prefix(name: str | None) -> str:
-    """Return the prefix for the name that the user chose; empty without a choice."""
+    """Return the prefix for the name that the user chose, or an empty string if there is no choice."""
     if name is not None and not name.strip():
         raise UsageError("The name after --as is empty. Choose a name such as vault.")
     return as_prefix(composed(name.strip())) if name else ""

@@ -40,7 +40,7 @@ def given(**fields: object) -> JSON:
 
 
 def document_date(document: JSON) -> str:
-    """Return the document date as written, or else the day of the last change."""
+    """Return the document date as written, otherwise the day of the last change."""
     return str(document["date"] or document["day"])
 
 
@@ -55,7 +55,7 @@ def origin(record: JSON) -> JSON:
 
 
 def author_label(record: JSON) -> str:
-    """Return the key or else the agent that last changed a document; empty if neither has a name of its own."""
+    """Return the key or otherwise the agent that last changed a document; empty if neither has a name of its own."""
     name, client = record.get("by") or "", AGENT.fullmatch(record.get("client") or "")
     if not UNNAMED.fullmatch(name):
         return name

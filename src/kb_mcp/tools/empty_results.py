@@ -95,7 +95,7 @@ async def nothing_found(engine: EngineClient, filters: JSON) -> str:
 
 
 def zone_of_days(filters: JSON) -> str:
-    """Return a sentence about the zone of a day that names none; empty without such a day."""
+    """Return a sentence about the zone of a day that names none, or an empty string if there is no day."""
     dates = (str(filters.get(name, "")) for name in ("after", "before", "updated_after"))
     return UTC_DAYS if any(date.endswith("T00:00:00Z") for date in dates) else ""
 

@@ -72,7 +72,7 @@ async def in_thread(engine: EngineClient, document: JSON, around: int) -> list[i
 
 
 def outline(limiter: AnswerLimiter, document: JSON, start: int = 0) -> JSON:
-    """Return the headings from a chunk on, or else the first line of each page, with the numbers of their chunks."""
+    """Return the headings from a chunk on, otherwise the first line of each page, with the numbers of their chunks."""
     listed = _headings(document["chunks"]) or _first_lines(document["chunks"])
     entries = [entry for entry in listed if entry["chunk"] >= start]
     head = shorten_names(compact_answers.document(document))
@@ -90,7 +90,7 @@ def outline(limiter: AnswerLimiter, document: JSON, start: int = 0) -> JSON:
 
 
 def _headings(chunks: list[JSON]) -> list[JSON]:
-    """Return the headings of chunks, as kb read them from the file, or else as the text has them in Markdown."""
+    """Return the headings of chunks, as kb read them from the file, otherwise as the text has them in Markdown."""
     entries, before = list[JSON](), list[str]()
     for chunk in chunks:
         path = chunk["place"]["heading"]

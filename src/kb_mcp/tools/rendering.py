@@ -409,7 +409,7 @@ def quoted_date(document: JSON) -> str:
 
 
 def file_text(document: JSON) -> str:
-    """Return the file name of a document, or else its type; *mail* or *web page* before it if strangers wrote it.
+    """Return the file name of a document, otherwise its type; *mail* or *web page* before it if strangers wrote it.
 
     It is empty for a note, and a name that is also the title is left out.
     """
@@ -462,7 +462,7 @@ def omitted_text(record: JSON) -> str:
 
 
 def place_text(place: JSON) -> str:
-    """Return page and heading, or else the line."""
+    """Return page and heading, otherwise the line."""
     page = f"p. {place['page']}" if "page" in place else ""
     heading = quoted(heading_text(place["heading"]), 100) if "heading" in place else ""
     return ", ".join(filter(None, (page, heading))) or f"line {place['line']}"

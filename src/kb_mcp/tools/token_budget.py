@@ -50,7 +50,7 @@ VERSION_FIELDS: Final = ("number", "at", "why", "title", "tags")
 
 
 def tool_result(data: JSON, text: str | None = None) -> ToolResult:
-    """Return `data` as structured content, and `text` or else the same JSON as text."""
+    """Return `data` as structured content, and `text` or otherwise the same JSON as text."""
     data = all_shown(data)
     text = to_json(data).decode() if text is None else text
     return ToolResult(content=[TextContent(type="text", text=text)], structured_content=data)

@@ -4,6 +4,6 @@ from collections.abc import Iterable
 
 
 def map_in(names: Iterable[str]) -> str | None:
-    """Return the part of an archive that is a map; None without one."""
+    """Return the part of an archive that is a map, or None if there is none."""
     maps = (name for name in names if name.lower().endswith(".kml") and "/" not in name)
     return min(maps, key=lambda name: (name != "doc.kml", name), default=None)

@@ -104,7 +104,7 @@ class Package(Archive):
         return file
 
     def _unwrapped(self, relation: Relation) -> Attachment | None:
-        """Return the document that is a part, or that is in an object of its own; None without one."""
+        """Return the document that is a part, or that is in an object of its own, or None if there is none."""
         name = posixpath.basename(relation.target)
         if relation.kind == "package":
             return Attachment(name, self.read(relation.target) or b"") if _is_document(name) else None

@@ -72,7 +72,7 @@ def headers(text: Texts, recipients: Iterable[tuple[int, Texts]], date: str) -> 
 
 
 def body(text: Texts, binary: Callable[[int], bytes], plain: str = "") -> Body | None:
-    """Return the text of a message, from its properties or else from `plain`; None if it is damaged."""
+    """Return the text of a message, from its properties or otherwise from `plain`; None if it is damaged."""
     html = Body("html", text(HTML) or decode_html(binary(HTML)))
     if said := html or Body("plain", text(TEXT)) or Body("plain", plain):
         return said

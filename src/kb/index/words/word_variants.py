@@ -74,7 +74,7 @@ class Variant(NamedTuple):
 
 
 def variants(text: str) -> str | None:
-    """Return the words to index after a folded text; None without such words."""
+    """Return the words to index after a folded text, or None if there are none."""
     texts = dict.fromkeys(variant.text for variant in variants_in(text))
     return " ".join(texts) or None
 

@@ -55,7 +55,7 @@ class PgCursor(Cursor[tuple[Any, ...]]):
 
     @property
     def get(self) -> Any:  # noqa: ANN401 - the first row of any statement
-        """The only column of the first row, or the row itself if it has several; None without a row."""
+        """The only column of the first row, or the row itself if it has several, or None if there is no row."""
         row = self.fetchone()
         return row[0] if row is not None and len(row) == 1 else row
 
