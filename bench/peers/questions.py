@@ -121,7 +121,7 @@ def main() -> int:
                 missing += 1
                 continue
             tally = asyncio.run(measure(PEERS[name], installed / name, embeddings))
-            found[name] = {"Right answers": tally.right, "Calls": tally.calls, "Tokens of answers": tally.tokens}
+            found[name] = {"Right answers": tally.right, "Calls": tally.calls, "Answer tokens": tally.tokens}
             print(f"  {name:40}{tally.right:8}{tally.calls:8}{tally.tokens:10}", flush=True)
     if arguments.json:
         arguments.json.save(found)

@@ -183,7 +183,7 @@ def file_system(point: Path, kind: str, device: str) -> str:
 
 
 def place_of(root: Path) -> str:
-    """Return what two programs see alike if they see the same folder, or an empty string if there is no folder."""
+    """Return what two programs see alike if they see the same folder, or an empty string without one."""
     try:
         status = root.stat()
     except OSError:

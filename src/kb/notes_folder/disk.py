@@ -270,7 +270,7 @@ def status_at(place: Place) -> os.stat_result | None:
 
 
 def state_at(place: Place) -> str | None:
-    """Return the state of a file, or None if there is no file. Raises the same error as `status_at`."""
+    """Return the state of a file, or None if it is missing. Raises the same error as `status_at`."""
     status = status_at(place)
     return state_of(status) if status else None
 

@@ -69,7 +69,7 @@ def progress(folder: dict[str, Any]) -> str:
 
 
 def summary(folder: dict[str, Any] | None) -> str | None:
-    """Return the folder and its state in one line, or None if there is no folder."""
+    """Return the folder and its state in one line, or None without a folder."""
     if folder is None:
         return None
     parts = [f"{progress(folder)} files"]
