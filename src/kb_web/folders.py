@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from kb.api.errors import Forbidden, Invalid, KbError
 from kb.asgi.subapps import WatchFolder
+from kb.folders.left_out import outcome_of
 from kb_web.bulk_actions import carry_out
 from kb_web.document_html import Row, plain
 from kb_web.notices import one_operation
@@ -45,6 +46,7 @@ async def show(
     rows = list(map(folder_row, (await visit.engine.folders())["folders"]))
     watched = [row for row in rows if row["watch"]]
     for row in watched:
+        row["outcome"] = outcome_of(row["watch"]["result"]) if row["watch"]["result"] else ""
         row["documents"] = await visit.engine.count_documents(source_prefix=row["prefix"])
     may_watch = visit.right == "admin" and request.app.state.watch_folder and not await is_open_to_others(visit)
     return render(

@@ -36,7 +36,7 @@ def test_the_page_says_how_each_folder_is(read, site):
     reader = read(f"{site.url}/overview")
     reader.click("Folders")
     assert "120 files, 2 added" in section(reader, "vault")
-    assert "7 files and folders left out" in section(reader, "vault")
+    assert "120 files, 2 added; 7 files and folders left out." in section(reader, "vault")
     assert "3: kb doesn't read .mp3 files: songs/a.mp3, songs/b.mp3 and 1 more" in section(reader, "vault")
     assert "4: skipped by .gitignore" in section(reader, "vault")
     scans = section(reader, "scans")
@@ -52,7 +52,7 @@ def test_the_command_to_copy_deletes_nothing_and_the_page_says_how_to(read, site
     reader = read(f"{site.url}/folders")
     assert "kb watch add ~/vault --as vault" in reader.text
     assert all("--delete" not in command.text_content() for command in reader.page.iter("pre"))
-    assert "If you delete a file, kb keeps its document." in reader.text
+    assert "kb keeps the document of a file that you delete." in reader.text
 
 
 @pytest.fixture
