@@ -4,6 +4,7 @@ import asyncio
 import shlex
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import PureWindowsPath
 from typing import Final
@@ -13,6 +14,7 @@ from starlette.responses import Response
 
 from kb.api.errors import Forbidden, Invalid, KbError
 from kb.asgi.subapps import WatchFolder
+from kb.folders.left_out import outcome_of
 from kb_web.bulk_actions import carry_out
 from kb_web.document_html import Row, plain
 from kb_web.notices import one_operation
@@ -20,6 +22,10 @@ from kb_web.pages import count, redirect, render
 from kb_web.sessions import Notice, Visit
 
 MAX_PATH: Final = 500
+STOP_SECONDS: Final = 5.0
+"""The time in which a program ends its round of a folder that is no longer watched: it looks every two seconds."""
+
+READ_SECONDS: Final = 60.0
 FIELDS: Final = ("path", "name", "delete", "both")
 """The fields of the form that watches a folder."""
 
@@ -45,6 +51,7 @@ async def show(
     rows = list(map(folder_row, (await visit.engine.folders())["folders"]))
     watched = [row for row in rows if row["watch"]]
     for row in watched:
+        row["outcome"] = outcome_of(row["watch"]["result"]) if row["watch"]["result"] else ""
         row["documents"] = await visit.engine.count_documents(source_prefix=row["prefix"])
     may_watch = visit.right == "admin" and request.app.state.watch_folder and not await is_open_to_others(visit)
     return render(
@@ -121,11 +128,13 @@ async def stop_folder(request: Request, visit: Visit) -> Response:
     id_ = request.path_params["watch_id"]
     watches = [row["watch"] for row in (await visit.engine.folders())["folders"] if row["watch"]]
     is_both = any(watch["both"] for watch in watches if watch["id"] == id_)
+    is_running = any(watch["state"] not in ("new", "stopped") for watch in watches if watch["id"] == id_)
     stopped = await visit.engine.stop_watching(id_)
     told = f"kb no longer watches {plain(stopped['path'], MAX_PATH)}, and its files stay there."
     if form.get("bin") != "1" or is_both:  # kb may still be writing to a folder of both sides
         visit.leave_notice(Notice(f"{told} Their documents stay in kb."))
         return redirect(visit, "folders")
+    await until_read(visit, stopped["prefix"], is_running=is_running)
     rows = [row async for row in visit.engine.iter_documents(source_prefix=stopped["prefix"])]
     async with one_operation(visit, "folders") as outcome:
         await carry_out([row["id"] for row in rows], visit.engine.delete_document)  # attachments go with their mails
@@ -134,3 +143,15 @@ async def stop_folder(request: Request, visit: Visit) -> Response:
         outcome.text = f"{told} {count(len(rows) - left, 'document')} moved to the bin.{stay}"
         outcome.if_unchanged = told
     return redirect(visit, "folders")
+
+
+async def until_read(visit: Visit, prefix: str, *, is_running: bool) -> None:
+    """Wait until the program that watched a folder sends no more files, and those that it sent are read."""
+    if is_running:
+        await asyncio.sleep(STOP_SECONDS)
+    jobs = [job for status in ("queued", "running") async for job in visit.engine.iter_jobs(status=status)]
+    with suppress(TimeoutError):
+        async with asyncio.timeout(READ_SECONDS):
+            for job in jobs:
+                if (job["source_path"] or "").startswith(prefix):
+                    await visit.engine.wait_for_job(job["id"])

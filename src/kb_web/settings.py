@@ -16,7 +16,8 @@ from kb.api.errors import Forbidden, Invalid, KbError, NotReembedding, SettingEr
 from kb.api.store_kinds import SETTING, store_kind
 from kb.api.tag_tree import split_tags
 from kb.asgi.hosts import outer_path
-from kb_web.document_html import Row
+from kb_web.document_html import Row, plain
+from kb_web.folder_tree import folder_tree
 from kb_web.pages import THEME, THEMES, redirect, render
 from kb_web.sessions import Notice, Visit
 
@@ -188,7 +189,10 @@ async def show_keys(
     sent: Row | None = None,
 ) -> Response:
     """Show the keys with rights, and a key that was just made."""
-    reply, programs, state = await asyncio.gather(visit.engine.keys(), visit.engine.grants(), visit.engine.settings())
+    engine = visit.engine
+    reply, programs, state, top = await asyncio.gather(
+        engine.keys(), engine.grants(), engine.settings(), folder_tree(visit, "")
+    )
     return render(
         request,
         "keys.html",
@@ -200,6 +204,7 @@ async def show_keys(
         is_shared=_is_shared(state["settings"]),
         made=made,
         wrong=wrong,
+        example=plain(next((folder["prefix"] for folder in top), "papers/"), 80),
         sent={"name": "", "right": "read", "tags": "", "path": "", "reads_all": ""} | (sent or {}),
     )
 

@@ -165,7 +165,10 @@ def test_a_folder_says_what_to_leave_out_and_so_can_the_command(kb, folder):
     (folder / "deep" / "keep.txt").write_text("Kept all the same.\n")
     (folder / "photo.JPG").write_bytes(b"\xff\xd8\xff")
     ended = kb("add", "papers", "--exclude", "rust.*")
-    assert ended.stdout == ("1 file: 1 queued, 1 skipped (1 .jpg), 1 skipped by --exclude, 1 skipped by .kbignore\n")
+    assert ended.stdout == (
+        "1 file: 1 queued; 3 files and folders left out"
+        " (kb doesn't read .jpg files: 1, skipped by --exclude: 1, skipped by .kbignore: 1)\n"
+    )
     assert added(kb.json("add", "papers")) == ["keep.txt", "rust.md"]
     assert added(kb.json("add", "papers/rust.md", "papers/**/*.txt", "--exclude", "rust.*")) == ["cat.txt", "keep.txt"]
     (folder / ".kbignore").write_text("\ufeffdeep/\r\n", encoding="utf-8")
@@ -221,7 +224,7 @@ def test_several_archives_beside_other_files_each_go_in_as_the_files_in_them(kb,
     paths = ("papers/notes.zip", "papers/broken.zip", "papers/rust.md", "papers/letters.zip")
     ended = kb("add", *paths, "--wait")
     assert ended.returncode == 1
-    assert ended.stdout == "4 files: 3 added, 1 failed, 2 skipped (2 .png)\n"
+    assert ended.stdout == "4 files: 3 added, 1 failed; 2 files and folders left out (kb doesn't read .png files: 2)\n"
     assert ended.stderr.startswith(f"kb: {folder}/broken.zip: kb cannot unpack it: ")
     held = {each["source_path"] for each in kb.json("list", "--under", str(folder))["documents"]}
     assert held == {f"{folder}/{each}" for each in ("notes.zip/deep/one.md", "letters.zip/deep/one.md", "rust.md")}
@@ -240,12 +243,15 @@ def test_an_archive_goes_in_as_the_files_in_it(kb, tmp_path, tag):
         archive.writestr(".gitignore", "*.md\n")
     inner.unlink()
     added = kb("add", "export.zip", "--wait")
-    assert (added.returncode, added.stdout) == (0, "2 files: 2 added, 1 skipped (1 .png)\n")
+    assert (added.returncode, added.stdout) == (
+        0,
+        "2 files: 2 added; 1 file or folder left out (kb doesn't read .png files: 1)\n",
+    )
     held = {
         each["source_path"]: each["title"] for each in kb.json("list", "--under", f"{tmp_path}/export.zip")["documents"]
     }
     assert held == {f"{tmp_path}/export.zip/Home/Boat 1234.md": "Boat", f"{tmp_path}/export.zip/outside.md": "outside"}
-    assert kb("add", "export.zip", "--wait").stdout.startswith("2 files: all up to date")
+    assert kb("add", "export.zip", "--wait").stdout.startswith("2 files: 2 up to date; 1 file or folder")
     (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04 and no more")
     assert kb("add", "broken.zip").returncode == 2
     assert "--title needs a single file" in kb("add", "export.zip", "--title", "Boats").stderr
@@ -382,6 +388,9 @@ def test_only_a_vault_sends_all_of_its_pictures(kb, tmp_path, tag):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20) if name.endswith(".png") else b"{} words")
     assert kb("add", "vault", "--wait", "--tags", tag).stdout == "1 file: 1 added\n"
-    assert kb("add", "plain", "--wait").stdout == "1 file: 1 added, 1 skipped (1 .png)\n"
+    assert (
+        kb("add", "plain", "--wait").stdout
+        == "1 file: 1 added; 1 file or folder left out (kb doesn't read .png files: 1)\n"
+    )
     [picture] = kb.json("list", "--tags", tag)["documents"]
     assert (picture["doc_type"], picture["title"]) == ("image", "door")

@@ -99,6 +99,7 @@ def test_a_report_names_the_files_that_are_left_out_and_why(kb, watched, tag):
         {"reason": "kb doesn't read .mp3 files", "count": 1, "paths": ["song.mp3"]},
         {"reason": "skipped by .gitignore", "count": 1, "paths": []},
     ]
+    assert "2 files and folders left out" in kb("watch", "list").stdout
 
 
 def test_now_syncs_in_the_terminal_and_reports_to_the_engine(kb, watched, tag):

@@ -58,7 +58,7 @@ def test_words_of_scans_and_photos_are_found_where_an_extractor_reads_them(start
     with start_server(tmp_path / "data", KB_APPS="api") as server:
         without = kb(server, "sync", folder)
     half = len(texts) // 2
-    assert f"{half} skipped ({half} .jpg)" in without.stdout
+    assert f"kb doesn't read .jpg files: {half}" in without.stdout
     assert without.stderr.count("(a scan); OCR is not done") == half
     with start_server(tmp_path / "data", KB_APPS="api", KB_OCR="1") as server:
         done = kb(server, "sync", folder)

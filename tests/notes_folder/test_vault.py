@@ -14,6 +14,7 @@ from kb.api.errors import Invalid
 from kb.api.job_models import FileRequest
 from kb.documents.delete import delete
 from kb.documents.job_queue import submit_file
+from kb.documents.watched_folders import watched
 from kb.notes_folder import attachments, incoming, outgoing
 from kb.store.rows import SyncedFolder, now_iso
 from tests.notes_folder.test_attachments import PICTURE
@@ -262,6 +263,23 @@ def test_what_ignore_files_name_is_neither_read_nor_written_and_known_notes_stay
     vault.settle()
     assert vault.note(known) is not None
     assert sorted(vault.notes().values()) == ["By an agent, and a person.", "in"]
+
+
+def test_a_vault_reports_what_it_leaves_out_and_why(new_vault):
+    vault = new_vault(exclude=("drafts/",))
+    vault.write("plan.md", "A plan.")
+    vault.write("drafts/x.md", "not yet")
+    vault.write("node_modules/p/README.md", "a package")
+    (vault.root / "elsewhere.md").symlink_to(vault.root / "plan.md")
+    vault.settle()
+    vault.folder._report()
+    with vault.store.read() as tx:
+        [(_, record)] = watched(tx)
+    assert [(each.reason, each.count, each.paths) for each in record.result.left_out] == [
+        ("links, which kb doesn't follow in a folder that it also writes to", 1, ["elsewhere.md"]),
+        ("skipped by --exclude", 1, []),
+        ("skipped by default", 1, []),
+    ]
 
 
 def test_synced_documents_become_notes_with_their_ids_tags_and_history_and_other_files_stay_documents(

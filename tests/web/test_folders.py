@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import httpx2
 import pytest
 from selenium.webdriver.common.keys import Keys
@@ -36,7 +38,7 @@ def test_the_page_says_how_each_folder_is(read, site):
     reader = read(f"{site.url}/overview")
     reader.click("Folders")
     assert "120 files, 2 added" in section(reader, "vault")
-    assert "7 files and folders left out" in section(reader, "vault")
+    assert "120 files, 2 added; 7 files and folders left out." in section(reader, "vault")
     assert "3: kb doesn't read .mp3 files: songs/a.mp3, songs/b.mp3 and 1 more" in section(reader, "vault")
     assert "4: skipped by .gitignore" in section(reader, "vault")
     scans = section(reader, "scans")
@@ -52,7 +54,7 @@ def test_the_command_to_copy_deletes_nothing_and_the_page_says_how_to(read, site
     reader = read(f"{site.url}/folders")
     assert "kb watch add ~/vault --as vault" in reader.text
     assert all("--delete" not in command.text_content() for command in reader.page.iter("pre"))
-    assert "If you delete a file, kb keeps its document." in reader.text
+    assert "kb keeps the document of a file that you delete." in reader.text
 
 
 @pytest.fixture
@@ -204,6 +206,23 @@ def test_a_folder_that_is_no_longer_watched_leaves_its_documents_in_the_bin_if_a
     reader.submit("/changes/[0-9]+$")
     assert site.engine.get(f"documents/{added}").status_code == 200
     site.engine.delete(f"documents/{added}")
+
+
+def test_a_file_that_a_running_round_sends_after_the_stop_goes_to_the_bin_too(read, site):
+    id_ = watch(site.engine, "late", {"result": {"files": 1}})
+    add(site, "late/a.md", "# Sent before")
+    reader = read(f"{site.url}/folders")
+    [form] = [each for each in reader.page.forms if (each.action or "").endswith(f"{id_}/stop")]
+
+    def end_round():
+        eventually("the folder is no longer watched", lambda: watch_of(site, id_) is None)
+        return add(site, "late/b.md", "# Sent after")
+
+    with ThreadPoolExecutor() as pool:
+        late = pool.submit(end_round)
+        reader._take(reader.http.post(form.action, data=dict(form.form_values()) | {"bin": "1"}, timeout=60))
+    assert "2 documents moved to the bin." in reader.text
+    assert site.engine.get(f"documents/{late.result()}").status_code == 404
 
 
 def test_a_form_without_its_token_asks_for_nothing(site):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from io import BytesIO
 from zipfile import ZipFile
 
@@ -590,3 +593,25 @@ def test_selected_documents_are_exported_as_a_zip_of_their_files_and_of_notes_as
         assert sorted(archive.namelist()) == ["Shed.md", f"{tag}/old/file 0.md"]
         assert archive.read(f"{tag}/old/file 0.md") == f"# {tag} 0\n\nText 0 of {tag}.".encode()
         assert archive.read("Shed.md").endswith(b"---\n\nThe shed leaks.")
+
+
+def test_kb_add_reads_an_export_back_with_the_texts_and_the_tags_of_notes(site, batch, tmp_path):
+    tag, ids = batch
+    note = {"title": "Shed", "text": "The shed leaks.", "tags": [tag, "roof"], "source_path": f"{tag}/notes/shed.md"}
+    ids.append(site.engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"])
+    reader = reader_at(site, f"documents?tag={tag}")
+    [form] = [each for each in reader.page.forms if each.get("id") == "many"]
+    data = dict(form.form_values()) | {"act": "export", "id": [str(ids[0]), str(ids[-1])]}
+    (tmp_path / "kb-export.zip").write_bytes(reader.http.post(form.action, data=data).content)
+    own = {"KB_ENGINE_URL": site.url, "HOME": str(tmp_path)}
+    words = [sys.executable, "-m", "kb_cli", "add", "kb-export.zip", "--wait"]
+    added = subprocess.run(words, cwd=tmp_path, env=os.environ | own, capture_output=True, text=True, check=False)
+    assert (added.returncode, added.stdout) == (0, "2 files: 2 added\n"), added.stderr
+    below = {"source_prefix": f"{tmp_path}/kb-export.zip/"}
+    rows = site.engine.get("documents", params=below).json()["documents"]
+    ids += [each["id"] for each in rows]
+    read = {each["title"]: site.engine.get(f"documents/{each['id']}").json() for each in rows}
+    texts = {title: "".join(chunk["text"] for chunk in each["chunks"]) for title, each in read.items()}
+    assert read["Shed"]["tags"] == sorted([tag, "roof"])
+    assert texts["Shed"].endswith("The shed leaks.")
+    assert texts[f"{tag} 0"].endswith(f"Text 0 of {tag}.")

@@ -136,6 +136,14 @@ def test_keys_are_made_rotated_and_revoked(reading, guarded):
     reader.open(f"{guarded.url}/keys")
     assert first not in reader.answer.text
     assert reader.page.xpath("//li[span='handset']//span[@class='tag']/text()") == ["work", "taxes"]
+    folders = httpx2.get(f"{guarded.url}/api/v1/paths", headers={"Authorization": f"Bearer {KEY}"}).json()["folders"]
+    assert reader.page.xpath("//input[@name='path']/@placeholder")[0] in {
+        "papers/",
+        *(each["prefix"] for each in folders),
+    }
+    assert "all: also delete documents for good, change settings and make keys" in reader.text
+    [replace] = reader.page.xpath("//button[.='Replace'][@aria-label='Replace: handset']")
+    assert "the same name, rights and limits" in replace.get("title")
     second = send(act="rotate", name="handset")
     assert (status(first), status(second)) == (401, 200)
     assert not send(act="make", name="handset", right="read")

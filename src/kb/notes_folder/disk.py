@@ -21,7 +21,8 @@ from uuid import uuid4
 
 from kb.api.limit_errors import larger_than
 from kb.api.stream_safe import composed
-from kb.folders.ignore_rules import IGNORE_FILES, IgnoreRules, ignored_by
+from kb.folders.ignore_rules import IGNORE_FILES, LEFTOVER, IgnoreRules, ignored_by
+from kb.folders.left_out import BY_USER
 from kb.folders.temporary_files import is_leftover
 from kb.notes_folder.paths import MOST_FOLDERS, SUFFIXES, conflict_names, is_conflict
 from kb.open_folder import Linked, OpenFolder, opened
@@ -98,6 +99,7 @@ class Scan:
         parts: hidden files of an engine that was stopped while it wrote them.
         unreadable: folders and files that cannot be read.
         problems: the reasons why files are skipped.
+        ignored: the rules that skip files and folders.
     """
 
     files: dict[str, FoundFile] = field(default_factory=dict)
@@ -107,12 +109,13 @@ class Scan:
     parts: list[Place] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
+    ignored: dict[str, str] = field(default_factory=dict)
 
     def leave_out(self, paths: Iterable[str]) -> None:
         """Look away from files."""
         for path in paths:
-            self.files.pop(path, None)
-            self.others.pop(path, None)
+            if self.files.pop(path, None) or self.others.pop(path, None):
+                self.ignored[path] = BY_USER
 
 
 def scan(root: Path, known: Collection[str], *, are_notes: bool = True, exclude: Sequence[str] | None = None) -> Scan:
@@ -199,12 +202,14 @@ class Walk:
         if place.name.startswith("."):
             return True
         if rules is None:
-            is_unwanted = is_leftover(place.name, is_folder=is_folder)
+            reason = LEFTOVER if is_leftover(place.name, is_folder=is_folder) else None
         else:
-            is_unwanted = ignored_by(place, rules, is_folder=is_folder) is not None
-        if not is_unwanted:
+            reason = ignored_by(place, rules, is_folder=is_folder)
+        path = composed(str(place))
+        if not reason or path in (self.around if is_folder and rules is not None else self.known):
             return False
-        return composed(str(place)) not in (self.around if is_folder and rules is not None else self.known)
+        self.found.ignored[path] = reason
+        return True
 
     def _take(self, entry: os.DirEntry[str], place: Place) -> None:
         path, found = composed(str(place.path)), self.found

@@ -1,13 +1,16 @@
 """A vault: a folder that kb had only read, and now also writes to."""
 
 import time
+from collections import Counter
 from contextlib import suppress
 from typing import Final
 
 from kb.api.errors import NotFound
-from kb.api.folder_models import FailedFile, SyncReport, WatchReport
+from kb.api.folder_models import FailedFile, LeftOutFiles, SyncReport, WatchReport
 from kb.api.limits import MAX_REASONS
 from kb.documents import watched_folders
+from kb.folders.left_out import LeftOut, left_out
+from kb.notes_folder.disk import Scan
 from kb.notes_folder.folder import NotesFolder
 from kb.notes_folder.parts import FolderParts
 from kb.notes_folder.paths import free_path, path_of
@@ -84,7 +87,12 @@ class Vault(NotesFolder):
         files, is_reading = status.files + others, status.to_read > 0
         added = files - status.to_read if is_reading else 0
         result = SyncReport(
-            files=files, added=added, failed=len(status.problems), failures=problems, kept=status.withheld
+            files=files,
+            added=added,
+            failed=len(status.problems),
+            failures=problems,
+            left_out=self._left_out(),
+            kept=status.withheld,
         )
         error = " ".join(status.trouble) or status.stopped
         report = WatchReport(result=None if error else result, error=error, answers=self._asked_at)
@@ -95,3 +103,14 @@ class Vault(NotesFolder):
                 watched_folders.report(tx, self._watch_id, report)
                 watched_folders.note(tx, self._watch_id, is_syncing=is_reading)
             self._asked_at = None
+
+    def _left_out(self) -> list[LeftOutFiles]:
+        """Return the files and folders that the last look left out, by reason."""
+        with self._lock:
+            found = self._look.scan if self._look else Scan()
+        paths = sorted(path.encode(errors="replace").decode() for path in found.links - found.ignored.keys())
+        links = LeftOut("links, which kb doesn't follow in a folder that it also writes to", paths)
+        return [
+            LeftOutFiles(reason=group.reason, count=group.count, paths=list(group.paths[:MAX_REASONS]))
+            for group in left_out([links], Counter(found.ignored.values()))[:MAX_REASONS]
+        ]

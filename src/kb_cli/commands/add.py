@@ -13,13 +13,14 @@ from kb.api.errors import KbError
 from kb.api.stream_safe import composed
 from kb.api.web_address import is_page
 from kb.client.client import EngineClient
+from kb.folders.left_out import BY_USER
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.engine_call import call_async
 from kb_cli.runtime.files import absolute
 from kb_cli.runtime.options import STDIN, Exclude, FollowLinks, Json, Tags, Wait, argument, given_tags, option
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.file_item import FileItem
-from kb_cli.sync.file_selection import LEFT_OUT, FileSelection, select_files
+from kb_cli.sync.file_selection import FileSelection, select_files
 from kb_cli.sync.folder_names import fetch_names
 from kb_cli.sync.remote_files import fetch_extracted, fetch_files, fetch_rejected
 from kb_cli.sync.report import print_failures, summarize, unreadable_items
@@ -141,7 +142,7 @@ def without_left_out(items: list[FileItem], left_out: frozenset[str], selection:
     """Return the files except files that the user left out (`kb delete --leave-out`), and count the latter."""
     remaining = [item for item in items if item.is_named or item.source_path not in left_out]
     if len(remaining) < len(items):
-        selection.ignored[LEFT_OUT] = len(items) - len(remaining)
+        selection.ignored[BY_USER] = len(items) - len(remaining)
     return remaining
 
 

@@ -13,6 +13,7 @@ from kb.api.errors import KbError, NotFound
 from kb.api.stream_safe import composed
 from kb.client.client import EngineClient
 from kb.folders.disk_view import describe_mounts, place_of
+from kb.folders.left_out import outcome_of
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.completion import complete_actions
 from kb_cli.runtime.config import load_config
@@ -396,11 +397,7 @@ def run(*, is_child: bool) -> int:
 
 
 def outcome(row: dict[str, Any]) -> str:
-    result = row["watch"]["result"]
-    if result is None:
-        return ""
-    acts = [f"{result[act]} {act}" for act in ("added", "changed", "moved", "deleted", "failed") if result[act]]
-    return f"{count_files(result['files'])}, {', '.join(acts) or 'all up to date'}"
+    return outcome_of(row["watch"]["result"]) if row["watch"]["result"] else ""
 
 
 def state(row: dict[str, Any]) -> str:

@@ -16,15 +16,12 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from kb.api.stream_safe import composed
-from kb.folders.ignore_rules import BINARY_SUFFIXES, DEFAULT, IGNORE_FILES, LEFTOVER, IgnoreRules, ignored_by
+from kb.folders.ignore_rules import BINARY_SUFFIXES, DEFAULT, IGNORE_FILES, IgnoreRules, ignored_by
 from kb.folders.own_data import NOTES_MARK, is_own_data, own_folder_around
 from kb.folders.placeholders import is_dataless, is_placeholder, name_elsewhere
 from kb.folders.timed_reads import ask, ask_folder, forget_silent
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.runtime.files import absolute
-
-LEFT_OUT: Final = "kb delete --leave-out"
-"""The reason for files that the user deleted in the knowledge base but not on the disk."""
 
 VAULT: Final = ".obsidian"
 """A folder with this folder in it is a vault; kb also sends all of its pictures, because notes show them."""
@@ -61,7 +58,6 @@ class FileSelection:
         unreadable: folders that cannot be listed.
         outside: links to files outside the folder.
         elsewhere: files whose content is not on this disk; they are neither sent nor treated as deleted.
-        leftovers: the number of skipped leftovers of other programs.
         stamps: the times (ns) and sizes of the Markdown files found in folders.
     """
 
@@ -71,12 +67,7 @@ class FileSelection:
     unreadable: list[Path] = field(default_factory=list)
     outside: list[Path] = field(default_factory=list)
     elsewhere: list[Path] = field(default_factory=list)
-    leftovers: int = 0
     stamps: dict[Path, Stamp] = field(default_factory=dict)
-
-    @property
-    def skipped(self) -> dict[str, int]:
-        return Counter(path.suffix.lower() for path in self.passed_over)
 
     def add_left_out(self, other: FileSelection) -> None:
         """Add the skipped and unreadable files of another selection."""
@@ -84,7 +75,6 @@ class FileSelection:
         self.unreadable += other.unreadable
         self.outside += other.outside
         self.elsewhere += other.elsewhere
-        self.leftovers += other.leftovers
         self.ignored += other.ignored
 
     def take(self, suffixes: Collection[str]) -> None:
@@ -202,10 +192,7 @@ def _take(entry: os.DirEntry[str], level: _Level, selection: FileSelection, with
     elif entry.name.startswith("."):
         return False
     elif reason := ignored_by(path, rules, is_folder=is_folder):
-        if reason == LEFTOVER:
-            selection.leftovers += 1
-        else:
-            selection.ignored[reason] += 1
+        selection.ignored[reason] += 1
     elif is_folder:
         return True
     elif _is_file(entry):

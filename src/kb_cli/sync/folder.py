@@ -7,11 +7,12 @@ from typing import Final
 
 from kb.api.stream_safe import composed
 from kb.client.client import EngineClient
+from kb.folders.left_out import BY_USER
 from kb.folders.own_data import NOTES_MARK, own_folder_around
 from kb.folders.timed_reads import ask_folder
 from kb_cli.runtime.exit_codes import UsageError
 from kb_cli.sync.file_item import FileItem
-from kb_cli.sync.file_selection import LEFT_OUT, FileSelection, select_files
+from kb_cli.sync.file_selection import FileSelection, select_files
 from kb_cli.sync.remote_files import fetch_extracted
 
 OTHER_SPELLING: Final = "another file in this folder has the same name in another Unicode spelling; rename one of them"
@@ -73,7 +74,7 @@ class Folder:
             selection.take(await fetch_extracted(client))
         items = [FileItem(str(file), self.source_path(file), self.tags) for file in selection.files]
         if ignored := sum(item.source_path in left_out for item in items):
-            selection.ignored[LEFT_OUT] = ignored
+            selection.ignored[BY_USER] = ignored
         return selection, name_twins([item for item in items if item.source_path not in left_out])
 
     def place(self, source_path: str) -> str:

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 
 from kb.folders.deletions import Withheld
+from kb.folders.left_out import LeftOut, left_out, number_left_out
 from kb_cli.runtime import exit_codes, output
 from kb_cli.runtime.error_wording import rephrase
 from kb_cli.sync.file_item import FileItem
@@ -39,19 +39,6 @@ class SyncResult:
     def is_news(self) -> bool:
         """Whether anything changed."""
         return bool(self.deleted) or any(item.is_news for item in self.items)
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Files that are not sent for one reason; of `unnamed` ones, kb knows only the number."""
-
-    reason: str
-    paths: list[Path]
-    unnamed: int = 0
-
-    @property
-    def count(self) -> int:
-        return len(self.paths) + self.unnamed
 
 
 def needs_yes(result: SyncResult) -> bool:
@@ -145,36 +132,31 @@ def summarize(items: Sequence[FileItem], selection: FileSelection, *, deleted: i
     unchanged = sum(item.is_unchanged for item in items)
     parts = [f"{count} {act}" for act, count in sorted(done.items())]
     parts += [f"{deleted} deleted"] if deleted else []
+    groups = groups_left_out(selection)
     partly = sum(item.is_partly_read for item in items)
     parts += [f"{partly} only partly read ('kb jobs --status done' shows the missing parts)"] if partly else []
     if unchanged:
-        parts.append(f"{unchanged} up to date" if parts or failed or known else "all up to date")
+        is_all = not (parts or failed or known or groups)
+        parts.append("all up to date" if is_all else f"{unchanged} up to date")
     parts += [f"{count} empty" for count in [sum(item.is_empty for item in items)] if count]
     parts += [f"{known} unreadable ('kb jobs --status failed' shows the reasons)"] if known else []
     parts += [f"{failed} failed"] if failed else []
-    if selection.skipped:
-        kinds = ", ".join(f"{count} {suffix}" for suffix, count in sorted(selection.skipped.items()))
-        parts.append(f"{sum(selection.skipped.values())} skipped ({kinds})")
-    parts += [f"{selection.leftovers} temporary files from other programs skipped"] if selection.leftovers else []
-    parts += [f"{len(selection.elsewhere)} not on this disk (only online)"] if selection.elsewhere else []
-    parts += [f"{count} skipped by {name}" for name, count in sorted(selection.ignored.items())]
-    if selection.outside:
-        links = "1 link" if len(selection.outside) == 1 else f"{len(selection.outside)} links"
-        parts.append(f"{links} outside the folder skipped (--follow-links follows them)")
-    return f"{count_files(len(items))}: {', '.join(parts or ['nothing to do'])}"
+    summary = f"{count_files(len(items))}: {', '.join(parts or ['nothing to do'])}"
+    if not groups:
+        return summary
+    reasons = ", ".join(f"{group.reason}: {group.count}" for group in groups)
+    return f"{summary}; {number_left_out(sum(group.count for group in groups))} ({reasons})"
 
 
-def left_out(selection: FileSelection) -> list[LeftOut]:
+def groups_left_out(selection: FileSelection) -> list[LeftOut]:
     """Return the files of folders that are not sent, by reason."""
-    by_suffix: dict[str, list[Path]] = {}
+    by_suffix: dict[str, list[str]] = {}
     for path in selection.passed_over:
-        by_suffix.setdefault(path.suffix.lower(), []).append(path)
-    groups = [LeftOut(f"kb doesn't read {suffix} files", paths) for suffix, paths in sorted(by_suffix.items())]
-    groups.append(LeftOut("not on this disk, only online", selection.elsewhere))
-    groups.append(LeftOut("links to files outside the folder", selection.outside))
-    groups.append(LeftOut("temporary files from other programs", [], selection.leftovers))
-    groups += [LeftOut(f"skipped by {name}", [], count) for name, count in sorted(selection.ignored.items())]
-    return [group for group in groups if group.count]
+        by_suffix.setdefault(path.suffix.lower(), []).append(str(path))
+    unread = [LeftOut(f"kb doesn't read {suffix} files", paths) for suffix, paths in sorted(by_suffix.items())]
+    elsewhere = LeftOut("not on this disk, only online", list(map(str, selection.elsewhere)))
+    links = LeftOut("links to files outside the folder, without --follow-links", list(map(str, selection.outside)))
+    return left_out([*unread, elsewhere, links], selection.ignored)
 
 
 def is_done(item: FileItem) -> bool:

@@ -21,7 +21,7 @@ from kb_cli.runtime.output import print_error, print_line
 from kb_cli.sync.digests import DigestCache
 from kb_cli.sync.folder import Folder
 from kb_cli.sync.folder_claim import machine_id
-from kb_cli.sync.report import SyncResult, is_done, left_out, summarize
+from kb_cli.sync.report import SyncResult, groups_left_out, is_done, summarize
 from kb_cli.sync.watch_records import WatchedFolder, load_records
 from kb_cli.sync.watch_rounds import RETRY_SECONDS, Follower
 
@@ -102,7 +102,7 @@ def described(result: SyncResult, folder: Folder) -> dict[str, object]:
                 "count": group.count,
                 "paths": [writable(os.path.relpath(path, folder.path)) for path in group.paths[:MAX_REASONS]],
             }
-            for group in left_out(result.selection)[:MAX_REASONS]
+            for group in groups_left_out(result.selection)[:MAX_REASONS]
         ],
         "kept": [writable(withheld.reason) for withheld in result.withheld[:MAX_REASONS]],
     }
