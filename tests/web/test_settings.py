@@ -142,8 +142,8 @@ def test_keys_are_made_rotated_and_revoked(reading, guarded):
         *(each["prefix"] for each in folders),
     }
     assert "all: also delete documents for good, change settings and make keys" in reader.text
-    [replace] = reader.page.xpath("//button[.='Replace'][@aria-label='Replace: handset']")
-    assert "the same name, rights and limits" in replace.get("title")
+    [rotate] = reader.page.xpath("//button[.='Rotate'][@aria-label='Rotate: handset']")
+    assert "the same name, rights and limits" in rotate.get("title")
     second = send(act="rotate", name="handset")
     assert (status(first), status(second)) == (401, 200)
     assert not send(act="make", name="handset", right="read")
