@@ -617,7 +617,7 @@ def test_notes_whose_folder_becomes_a_link_stay_until_somebody_decides(kept, tmp
     (kept.root / "folder").symlink_to(tmp_path / "moved")
     status = kept.settle()
     [reason] = status.withheld
-    assert reason.startswith("kb kept notes whose files were at folder: this is a link now")
+    assert reason.startswith("kb kept notes whose files were at folder: that path is now a link")
     assert all(map(kept.note, notes))
     kept.delete(notes[0])
     kept.settle()

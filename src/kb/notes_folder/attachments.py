@@ -75,7 +75,7 @@ class Attachments:
         with self.parts.store.read() as tx:
             rows = {row.path: row for row in self.parts.files(tx).attachments()}
             former = {path for path, row in rows.items() if not row.state and tx.documents.get(row.document_id) is None}
-        self.parts.found.update({path: file.place for path, file in scan.others.items()})
+        self.parts.found.update(scan.others)
         states = {path: row.state for path, row in rows.items() if row.document_id > 0}
         changed = {path: file for path, file in scan.others.items() if states.get(path) != file.state}
         before, now = self._seen, self.now()

@@ -81,10 +81,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file: its place, and a state that changes with its content."""
+    """A file: its path in the folder as the disk spells it, and a state that changes with its content."""
 
-    place: Place
+    root: Path
+    spelled: str
     state: str
+
+    @property
+    def place(self) -> Place:
+        """The place, which is made only for the few files that kb opens."""
+        return Place(self.root, PurePosixPath(self.spelled))
 
 
 @dataclass(slots=True)
@@ -181,27 +187,27 @@ class Walk:
         """
         if len(folder.parts) > MOST_FOLDERS:
             raise OSError(TOO_DEEP)
-        folders = list[PurePosixPath]()
+        folders, around = list[PurePosixPath](), f"{folder}/" if folder.parts else ""
         with opened(self.root, folder.parts) as open_folder, open_folder.entries() as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
-                place = folder / entry.name
-                is_folder = entry.is_dir(follow_symlinks=False)
+                spelled, is_folder = around + entry.name, entry.is_dir(follow_symlinks=False)
                 if entry.is_symlink():
-                    self.found.links.add(composed(str(place)))
+                    self.found.links.add(composed(spelled))
                 elif entry.name.startswith(PART) and entry.is_file(follow_symlinks=False):
-                    self.found.parts.append(Place(self.root, place))
-                if self._is_skipped(place, rules, is_folder=is_folder):
+                    self.found.parts.append(Place(self.root, PurePosixPath(spelled)))
+                if self._is_skipped(spelled, entry.name, rules, is_folder=is_folder):
                     continue
                 if is_folder:
-                    folders.append(place)
+                    folders.append(PurePosixPath(spelled))
                 else:
-                    self._take(entry, Place(self.root, place))
+                    self._take(entry, spelled)
         return folders
 
-    def _is_skipped(self, place: PurePosixPath, rules: Rules, *, is_folder: bool) -> bool:
-        if place.name.startswith("."):
+    def _is_skipped(self, spelled: str, name: str, rules: Rules, *, is_folder: bool) -> bool:
+        if name.startswith("."):
             return True
         if rules is None:
+<<<<<<< HEAD
             reason = LEFTOVER if is_leftover(place.name, is_folder=is_folder) else None
         else:
             reason = ignored_by(place, rules, is_folder=is_folder)
@@ -210,9 +216,17 @@ class Walk:
             return False
         self.found.ignored[path] = reason
         return True
+=======
+            is_unwanted = is_leftover(name, is_folder=is_folder)
+        else:
+            is_unwanted = ignored_by(PurePosixPath(spelled), rules, is_folder=is_folder) is not None
+        if not is_unwanted:
+            return False
+        return composed(spelled) not in (self.around if is_folder and rules is not None else self.known)
+>>>>>>> foldercost
 
-    def _take(self, entry: os.DirEntry[str], place: Place) -> None:
-        path, found = composed(str(place.path)), self.found
+    def _take(self, entry: os.DirEntry[str], spelled: str) -> None:
+        path, found = composed(spelled), self.found
         if NOT_UNICODE.search(path):
             found.problems[path.encode(errors="replace").decode()] = "Its name is not valid Unicode."
             return
@@ -224,14 +238,14 @@ class Walk:
             return
         if not stat.S_ISREG(status.st_mode):
             return
-        if not (self.are_notes and place.name.casefold().endswith(SUFFIXES)):
-            found.others[path] = FoundFile(place, state_of(status))
+        if not (self.are_notes and entry.name.casefold().endswith(SUFFIXES)):
+            found.others[path] = FoundFile(self.root, spelled, state_of(status))
         elif is_conflict(entry.name) and path not in self.known:
             found.conflicts.append(path)
         elif path in found.files:
             found.problems[path] = TWICE
         else:
-            found.files[path] = FoundFile(place, state_of(status))
+            found.files[path] = FoundFile(self.root, spelled, state_of(status))
 
 
 def _rules_text(folder: OpenFolder, name: str) -> str:

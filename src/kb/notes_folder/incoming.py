@@ -137,7 +137,7 @@ class Incoming:
         look.problems |= look.scan.problems
         self.files = len(look.scan.files)
         self.parts.found.clear()
-        self.parts.found.update({path: file.place for path, file in look.scan.files.items()})
+        self.parts.found.update(look.scan.files)
         sightings, unsettled = self._sightings(look)
         look.named = self._named({path: look.scan.files[path] for path in unsettled})
         sightings = self._certain(sightings, unsettled, look.named)

@@ -17,7 +17,7 @@ from kb.documents.write_updated_note import update_note
 from kb.folders.disk_view import DiskView
 from kb.ingest.vectors_at_once import NoteVectors
 from kb.notes_folder import disk
-from kb.notes_folder.disk import Place, Scan
+from kb.notes_folder.disk import FoundFile, Place, Scan
 from kb.notes_folder.file_text import FileContent
 from kb.store.protocol import NoteFiles, Store, Transaction
 from kb.store.rows import Author, Document, NoteFile
@@ -68,7 +68,7 @@ class FolderParts:
     tags: tuple[str, ...] = ()
     new_notes: str | None = None
     new_since: str = "1970-01-01T00:00:00Z"
-    found: dict[str, Place] = field(default_factory=dict)
+    found: dict[str, FoundFile] = field(default_factory=dict)
     """The files of the last look: a folder may exist in two Unicode forms."""
 
     @property
@@ -84,8 +84,8 @@ class FolderParts:
     def place(self, path: str) -> Place:
         """Return the place of a file, as the disk spells it."""
         known, relative = self.found.get(path), PurePosixPath(path)
-        if known and os.path.lexists(known.absolute):
-            return known
+        if known and os.path.lexists(known.place.absolute):
+            return known.place
         folder = DiskView(self.root).path_of(relative.parent).relative_to(self.root)  # a search for a new name is slow
         return Place(self.root, PurePosixPath(folder.as_posix()) / relative.name)
 
