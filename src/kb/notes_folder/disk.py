@@ -207,23 +207,16 @@ class Walk:
         if name.startswith("."):
             return True
         if rules is None:
-<<<<<<< HEAD
-            reason = LEFTOVER if is_leftover(place.name, is_folder=is_folder) else None
+            reason = LEFTOVER if is_leftover(name, is_folder=is_folder) else None
         else:
-            reason = ignored_by(place, rules, is_folder=is_folder)
-        path = composed(str(place))
-        if not reason or path in (self.around if is_folder and rules is not None else self.known):
+            reason = ignored_by(PurePosixPath(spelled), rules, is_folder=is_folder)
+        if not reason:
+            return False
+        path = composed(spelled)
+        if path in (self.around if is_folder and rules is not None else self.known):
             return False
         self.found.ignored[path] = reason
         return True
-=======
-            is_unwanted = is_leftover(name, is_folder=is_folder)
-        else:
-            is_unwanted = ignored_by(PurePosixPath(spelled), rules, is_folder=is_folder) is not None
-        if not is_unwanted:
-            return False
-        return composed(spelled) not in (self.around if is_folder and rules is not None else self.known)
->>>>>>> foldercost
 
     def _take(self, entry: os.DirEntry[str], spelled: str) -> None:
         path, found = composed(spelled), self.found
