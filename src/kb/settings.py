@@ -138,7 +138,7 @@ def _key(value: object) -> object:
 
 def _folder(path: Path) -> Path:
     if path.parts[:1] and path.parts[0].startswith("$"):
-        raise ValueError("nothing replaces variables such as $HOME here: write out the path, or begin it with ~")
+        raise ValueError("variables such as $HOME are not expanded here: write out the path, or start it with ~")
     try:
         return path.expanduser()
     except RuntimeError:

@@ -102,7 +102,7 @@ def version_row(row: Row) -> Row:
 
 
 def without_beginning(changes: Sequence[Row]) -> list[Row]:
-    """Return the changes without the blank lines at the beginning. They replace the front matter."""
+    """Return the changes without the blank lines at the beginning. The blank lines stand in for the front matter."""
     begun = list(dropwhile(lambda change: not change["text"].strip(), changes))
     return [{**begun[0], "text": BLANK_LINES.sub("", begun[0]["text"])}, *begun[1:]] if begun else list(changes)
 

@@ -41,7 +41,7 @@ async def test_an_engine_with_another_model_says_what_to_do_and_does_it(
         assert "'kb reembed rollback' uses them again" in made.stdout
         again = outside("reembed", env=here)
         assert (again.returncode, again.stdout) == (6, "")
-        assert "kb already has vectors of other (weights " in again.stderr
+        assert "kb already has vectors from other (weights " in again.stderr
         async with EngineClient(server.url) as client:
             assert (await client.status())["model"]["name"] == "other"
             [found] = (await client.search(query="Where is the key?", vec_only=True))["results"]

@@ -404,7 +404,7 @@ INCOMPLETE = [
         "the database without the files",
         lambda place: shutil.rmtree(place.data / "files"),
         "kb doctor",
-        "1 documents have no kept file",
+        "1 documents are missing their stored file",
         ("kb backup restore",),
     ),
     Fault(

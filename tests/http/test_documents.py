@@ -283,7 +283,7 @@ async def test_a_page_is_read_by_its_number(api, test_data):
     ("place", "said"),
     [
         ({"chunk_id": 2**40}, r"^chunk_id: document \d+ has no chunk \d+; its \d+ chunks have the ids \d+ to \d+"),
-        ({"page": 3}, r"^page: document \d+ has no pages; it has the chunks 0 to"),
+        ({"page": 3}, r"^page: document \d+ has no pages; its chunks are numbered 0 to"),
         ({"heading": "Airport"}, "has 3 headings"),
         ({"page": 1, "heading": "Ferry"}, "send at most one"),
     ],

@@ -109,7 +109,7 @@ async def test_a_file_is_added_by_its_url(gateway_with, site, word):
             ):
                 assert said in await refusal(agent, "kb_upload_start", filename="a.txt", url=site + path)
             wrong = await refusal(agent, "kb_upload_start", filename="a.txt", url=url, sha256="0" * 64)
-            assert wrong.startswith("sha256: the file has the digest ")
+            assert wrong.startswith("sha256: does not match; the file's digest is ")
             assert (await refusal(agent, "kb_upload_start", filename="a.txt", url=url, text="x")).startswith("url: ")
 
 

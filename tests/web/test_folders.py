@@ -189,7 +189,7 @@ def test_sync_now_asks_and_stop_ends_and_keeps_the_documents(read, site):
     reader.submit(f"{id_}/stop$")
     assert "kb no longer watches /home/ada/asked, and its files stay there. Their documents stay in kb." in reader.text
     assert watch_of(site, id_) is None
-    assert "Synced by command" in reader.text
+    assert "Synced from the command line" in reader.text
 
 
 def test_a_folder_that_is_no_longer_watched_leaves_its_documents_in_the_bin_if_asked_and_undo_brings_them_back(

@@ -217,7 +217,7 @@ class Unconfirmed(StoreUnavailable):
 
 
 class LeaseLost(Unavailable):
-    """Another engine has taken over the job; this engine wrote nothing of it."""
+    """Another engine has taken over the job; this engine saved none of its results."""
 
 
 class Overloaded(KbError, status=503, code="overloaded"):

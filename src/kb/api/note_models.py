@@ -73,12 +73,12 @@ class NoteUpdate(Request):
     valid_until: Annotated[GivenDay | None, Field(description="The last day on which the note is true.")] = None
     tags_add: Tags = []
     tags_remove: RemovedTags = []
-    inline_tags: Annotated[bool, Field(description="Also add the #tags that the change writes into the text.")] = False
+    inline_tags: Annotated[bool, Field(description="Also add any #tags that the edit adds to the text.")] = False
     once: Annotated[
         bool,
         Field(
             description="Refuse an edit of a part that the same key and program made less than ten minutes ago, if its"
-            " words are still there. For clients that may repeat a call after missing its answer."
+            " words are still there. For clients that may retry a call whose response they missed."
         ),
     ] = False
 

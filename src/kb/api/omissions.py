@@ -19,7 +19,7 @@ KINDS: Final = {
     "encrypted": OmittedKind("encrypted passage", "encrypted passages"),
     "files": OmittedKind("file inside", "files inside"),
     "formulas": OmittedKind("cell without a computed value", "cells without a computed value"),
-    "front_matter": OmittedKind("front matter that is not valid YAML", "front matters that are not valid YAML"),
+    "front_matter": OmittedKind("front matter that is not valid YAML", "blocks of invalid front matter"),
     "objects": OmittedKind("embedded object", "embedded objects"),
     "pages": OmittedKind("page that is a picture", "pages that are pictures"),
     "parts": OmittedKind("part that is damaged or missing", "parts that are damaged or missing"),

@@ -54,7 +54,7 @@ def _missing_files(database: Verification, originals: KeptFiles) -> Iterator[str
     missing = [document_id for document_id, digest in database.file_hashes() if not originals.has(digest)]
     if missing:
         yield (
-            f"{len(missing)} documents have no kept file, such as document {missing[0]}:"
+            f"{len(missing)} documents are missing their stored file, such as document {missing[0]}:"
             " KB_KEEP_FILES was off, or the file is lost"
         )
 

@@ -88,14 +88,14 @@ def _refuse_chunk(places: Sequence[ChunkPlace], document_id: int, place: ChunkTa
 def _refuse_page(places: Sequence[ChunkPlace], document_id: int) -> list[ChunkPlace]:
     pages = [place.page for place in places if place.page is not None]
     if not pages:
-        raise Invalid(f"page: document {document_id} has no pages; it has the chunks 0 to {len(places) - 1}.")
+        raise Invalid(f"page: document {document_id} has no pages; its chunks are numbered 0 to {len(places) - 1}.")
     raise Invalid(f"page: this page has no text; document {document_id} has the pages {pages[0]} to {pages[-1]}.")
 
 
 def _refuse_heading(places: Sequence[ChunkPlace], document_id: int) -> list[ChunkPlace]:
     names = list(dict.fromkeys(place.heading[-1] for place in places if place.heading))
     if not names:
-        raise Invalid(f"heading: document {document_id} has no headings; it has the chunks 0 to {len(places) - 1}.")
+        raise Invalid(f"heading: document {document_id} has no headings, only chunks 0 to {len(places) - 1}.")
     raise Invalid(
         f"heading: document {document_id} does not have this heading; it has {len(names)} headings.",
         extra={"headings": [name[:MAX_HEADING] for name in names[:MAX_HEADINGS]]},

@@ -391,7 +391,7 @@ class _Process:
             return self._limits.too_much_memory
         status = self._process.returncode
         if status >= 0:
-            return f"the parser ended while reading it (exit status {status})"
+            return f"the parser exited while reading it (exit status {status})"
         return f"the parser crashed on it ({ending(status)})"
 
     def _stderr(self) -> str:

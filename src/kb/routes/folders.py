@@ -127,7 +127,7 @@ def check_may_keep(request: Request, services: Services) -> None:
     check_right(request, "admin")
     state = services.live_settings.state()
     if get_caller(request, services).limit or (state.reachable and not state.keyed):
-        raise Forbidden("Only a key with all rights can let kb write to a folder. If kb has no keys, make one first.")
+        raise Forbidden("Only a key with all rights can let kb write to a folder. If there is none yet, make one.")
 
 
 def claim(store: Store, folder: rows.SyncedFolder, *, take_over: bool) -> rows.SyncedFolder:

@@ -126,7 +126,7 @@ async def get_job(job_id: Id, services: ServicesDep, query: Annotated[WaitQuery,
     responses=problems(404, 409),
 )
 def retry_job(job_id: Id, services: ServicesDep) -> JobAccepted:
-    """Retry a failed job. This is possible if the engine was the cause of the failure: then kb kept the content."""
+    """Retry a failed job. This works if the engine caused the failure, because kb then keeps the content."""
     accepted = retry(services.store, job_id)
     services.worker.wake()
     return accepted

@@ -79,7 +79,7 @@ def make_key(key_request: KeyRequest, services: ServicesDep, author: AuthorDep) 
 def make_api_key(services: ServicesDep, author: AuthorDep) -> FirstKey:
     """Make an API key for a kb without keys. All apps of this process require it at once."""
     if services.settings.has_key:
-        raise KeyExists("kb already has an API key. Make a key with rights instead.")
+        raise KeyExists("kb already has an API key. Make a key with 'kb keys make' instead.")
     file = services.settings.first_key
     with services.store.write() as tx:
         tx.audit.add([AuditEvent("key-make", key=FIRST_KEY)], author)

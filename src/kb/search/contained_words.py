@@ -56,7 +56,7 @@ def contained_words(
 ) -> ContainedWords | None:
     """Return which words of a query the chunks with these ascending ids contain; None if it has none.
 
-    `scores_of` scores chunks by words of which nothing else is known.
+    `scores_of` scores chunks by words about which nothing else is known.
     """
     telling = query.telling
     if not telling or not ids.size:

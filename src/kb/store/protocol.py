@@ -76,7 +76,7 @@ class Documents(Protocol):
         """Return the number of documents that the filter admits."""
 
     def repeated(self, *, limit: int, before: int | None, within: Limit | None = None) -> list[Repeated]:
-        """Return the contents that several documents have, newest document first, all below the id `before`.
+        """Return the content that several documents share, newest document first, all below the id `before`.
 
         Documents inside others, such as attachments, do not count.
         """

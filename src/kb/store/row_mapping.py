@@ -135,7 +135,7 @@ def parse_limit(limits: str | None) -> Limit | None:
 
 
 def stored_limit(limit: Limit | None) -> str | None:
-    """Return a limit in its stored form; equal limits give equal texts."""
+    """Return a limit in its stored form; equal limits yield equal texts."""
     return None if limit is None else json.dumps({"tags": limit.tags, "folder": limit.folder}, ensure_ascii=False)
 
 

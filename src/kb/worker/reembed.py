@@ -365,7 +365,7 @@ class Reembedder:
 
     def _begin(self, tx: Transaction, second: SecondSpace | None, wanted: VectorSpace) -> None:
         if tx.space == wanted:
-            raise NotReembedding(f"kb already has vectors of {tx.space}. For another model, run 'kb model use'.")
+            raise NotReembedding(f"kb already has vectors from {tx.space}. For another model, run 'kb model use'.")
         if second is None or second.space != wanted:
             tx.second.begin(wanted)
         elif second.state in ("kept", "stopped"):

@@ -10,7 +10,7 @@ from kb_cli.runtime.progress import status_line
 
 
 def doctor(
-    repair: Annotated[bool, option("--repair", "Repair the faults that kb can repair; stop the engine first.")] = False,
+    repair: Annotated[bool, option("--repair", "Repair whatever kb can repair; stop the engine first.")] = False,
     fix: Annotated[bool, option("--fix", "", hidden=True)] = False,
     accept_clock: Annotated[
         bool, option("--accept-clock", "Confirm that the machine's clock is right after kb has reported a jump.")

@@ -140,7 +140,7 @@ def confirm(name: str) -> None:
     if known and not known["is_installed"]:
         output.print_line(f"kb will download {known['megabytes']:,} MB first ({known['licence']}).")
     if known and known["seconds"]:
-        output.print_line(f"All vectors will be ready {duration(known['seconds'])}, if kb has little else to do.")
+        output.print_line(f"All vectors will be ready {duration(known['seconds'])}, if kb is otherwise idle.")
     if not typer.confirm("Continue?"):
         raise typer.Abort
 

@@ -64,7 +64,7 @@ AnyTag = Annotated[
 NoTag = Annotated[
     list[str] | None, option("--not A,B", "Only documents without any of these tags.", complete=complete_tags)
 ]
-ExactTag = Annotated[bool, option("--exact-tag", "Leave out the tags below a tag: 'projects' without 'projects/kiln'.")]
+ExactTag = Annotated[bool, option("--exact-tag", "Exclude subtags: 'projects' without 'projects/kiln'.")]
 NO_TERMINAL = "Cannot ask for confirmation without a terminal. Add --yes to delete."
 Yes = Annotated[bool, option("--yes -y", "Do not ask for confirmation (required in scripts).")]
 Wait = Annotated[bool, option("--wait", "Wait until everything is searchable, and report any error.")]

@@ -157,7 +157,7 @@ def recoded(content: BinaryIO, encoding: str | None) -> BinaryIO:
 
 
 def decoded(data: bytes, encoding: str) -> str | None:
-    """Return a text decoded with a declared encoding; None if it does not fit or is unknown."""
+    """Return text decoded with a declared encoding; None if it does not fit or is unknown."""
     try:
         name = codecs.lookup(encoding).name
         return data.decode(SUPERSETS.get(name, name)) if name in ENCODINGS else None

@@ -296,8 +296,8 @@ class DocumentTools:
         """Store a note that makes sense on its own: a fact, decision or preference, with who, when and why.
 
         Search first. If a note about it was wrong, correct it with kb_update_note; if it was true and no longer is,
-        pass its id as replaces. The answer names similar notes (alike) or the nearest one; existed means kb already had
-        this text; stored=false means if_new stored nothing.
+        pass its id as replaces. The response lists similar notes (alike) or the nearest one; existed means kb already
+        had this text; stored=false means if_new stored nothing.
         """
         if source_path:
             await check_path(self._engine, source_path, is_note=True)
@@ -408,9 +408,9 @@ class DocumentTools:
         document_ids: Annotated[list[int], Field(fail_fast=True, description="Read several documents.")] = [],  # noqa: B006 - pydantic copies it
         outline: Annotated[bool, Field(description="List only the headings.")] = False,
         links: Annotated[int, Field(ge=0, le=MOST_STEPS, description="List documents 1 or 2 links away."), WHOLE] = 0,
-        max_tokens: Annotated[int, Field(ge=0, description="The most tokens to return."), WHOLE] = 0,
+        max_tokens: Annotated[int, Field(ge=0, description="The maximum number of tokens to return."), WHOLE] = 0,
     ) -> ToolResult:
-        """Read a document, whole or at one place.
+        """Read a document, in full or at one place.
 
         Pass document_id and at most one of chunk_id, page, heading, query and from_chunk. A long document comes in
         parts; each says how to read on. To find a document, use kb_search.
@@ -527,14 +527,14 @@ class DocumentTools:
     async def kb_delete(self, document_id: DocumentId) -> ToolResult:
         """Move one document to the bin; kb_undo can restore it, usually for 30 days.
 
-        Delete only what the user wants deleted, after you check it with kb_get. To correct a note, use kb_update_note.
+        Delete only what the user wants deleted, after checking it with kb_get. To correct a note, use kb_update_note.
         """
         return rendered("kb_delete", with_notice(await self._engine.delete_document(document_id)))
 
     async def kb_status(self) -> ToolResult:
         """Show how many documents, tags and jobs kb has.
 
-        Use it if a search finds less than expected. For individual jobs, use kb_jobs.
+        Use it if a search finds fewer results than expected. For individual jobs, use kb_jobs.
         """
         status = await self._engine.status(top_tags=MAX_TAGS)
         status.pop("doc_types", None)

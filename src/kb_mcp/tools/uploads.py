@@ -115,9 +115,10 @@ class UploadTools:
         return tool_result(chunk)
 
     async def kb_upload_finish(self, upload_id: UploadId, sha256: Digest = "") -> ToolResult:
-        """Finish a file that you sent in parts with kb_upload_chunk; do not call it if you used curl.
+        """Finish uploading a file that you sent in parts with kb_upload_chunk; do not call it if you used curl.
 
-        An error names the missing parts. With the job_id, kb_jobs shows when you can search the file, or why not.
+        An error names the missing parts. Pass the job_id to kb_jobs to see when the file is searchable
+        or why it failed.
         """
         await run_in_threadpool(self._store.check_sender, upload_id, current_name())
         upload, file = await run_in_threadpool(self._store.take, upload_id, sha256)
@@ -148,7 +149,7 @@ def check_digest(file: BinaryIO, sha256: str) -> None:
     while block := file.read(1 << 20):
         digest.update(block)
     if digest.hexdigest() != sha256.lower():
-        raise Invalid(f"sha256: the file has the digest {digest.hexdigest()}.")
+        raise Invalid(f"sha256: does not match; the file's digest is {digest.hexdigest()}.")
     file.seek(0)
 
 

@@ -120,7 +120,7 @@ def _unpack(file: Path, home: Path) -> ModelFiles:
                 refuse_small_disk(scratch, sum(member.size for member in members))
                 archive.extractall(unpacked, members, filter="data")
         except (tarfile.TarError, KeyError, OSError) as error:
-            raise ModelError(f"{file} is not a model that 'kb model pack' wrote: {error}.") from error
+            raise ModelError(f"{file} was not created by 'kb model pack': {error}.") from error
         return _keep(_verified(unpacked), home)
 
 

@@ -154,7 +154,7 @@ def _no_text(document: pypdfium2.PdfDocument, read: list[Page | None]) -> Unread
     if raw.FPDF_PAGEOBJ_TEXT in kinds:
         if any(_holds_characters(document, index) for index in whole):
             return Unreadable("no text: all text is outside its pages")
-        reason = f"no text: its fonts do not state which characters they show; {NO_OCR}"
+        reason = f"no text: its fonts do not map glyphs to characters; {NO_OCR}"
         return Opaque(reason, "scan", len(read))
     if raw.FPDF_PAGEOBJ_IMAGE in kinds:
         return Opaque(f"no text: {pages} only images (a scan); {NO_OCR}", "scan", len(read))

@@ -54,7 +54,7 @@ class StoredIndex(RowIndex):
         return StoredIndex(self.rows.changed(ids, np.empty((ids.size, 0)), removed))
 
     def fill(self, filled: Sequence[NewVector]) -> None:
-        """Do nothing, because no vector is in memory."""
+        """Do nothing, because no vectors are in memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ def project(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def evened(places: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return places halfway to their ranks on each axis, so that many like documents do not crowd the others out."""
+    """Return places halfway to their ranks on each axis, so that many similar documents do not crowd the others out."""
     return np.stack([(axis + _ranks(axis)) / 2 for axis in places.T], axis=1)
 
 

@@ -24,7 +24,7 @@ ALPHABETS = 3
 
 
 def plain(word: str) -> str:
-    """Return a word as indexed: without the marks of Latin letters, and with other letters folded."""
+    """Return a word as indexed: without the diacritics of Latin letters, and with other letters folded."""
     return "".join(map(_plain, folded(word)))
 
 

@@ -40,7 +40,7 @@ class Index(SqlPart, ABC):
 
     @property
     def written(self) -> Collection[str]:
-        """The languages of the documents, and others with the same letters."""
+        """The languages of the documents, and others that use the same alphabet."""
         return self.languages
 
     @abstractmethod

@@ -155,7 +155,7 @@ class Jobs:
     def _end(self, name: str, job_id: int, **parameters: object) -> None:
         ended = self._ask(name, id=job_id, **parameters).fetchall()
         if not ended and self.get(job_id):
-            raise LeaseLost(f"Another engine has taken over job {job_id}; this engine wrote nothing of it.")
+            raise LeaseLost(f"Another engine has taken over job {job_id}; this engine saved none of its results.")
 
     def _jobs(self, names: Iterable[str], **parameters: object) -> list[Job]:
         return mapped(map_job, self._ask("select_jobs", names, **parameters))
