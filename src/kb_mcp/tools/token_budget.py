@@ -85,7 +85,7 @@ class AnswerLimiter:
         return data
 
     def chunk_pages(self, documents: Sequence[JSON]) -> list[JSON]:
-        """Return the first documents, each with the chunks that fit into its share; short ones leave room for others."""
+        """Return the first documents, each with the chunks that fit its share; short ones leave room for others."""
         free, pages = self._item_tokens, list[JSON]()
         for number, document in enumerate(documents):
             if free <= 0 and pages:
