@@ -12,6 +12,7 @@ import pytest
 from kb.folders import timed_reads
 from kb.folders.deletions import ITSELF, Judge, remembered
 from kb.folders.disk_view import DiskView, unescaped
+from kb.folders.ignore_rules import LEFTOVER
 from kb.folders.temporary_files import is_leftover
 from kb.folders.watching import explain, folder_state
 from kb_cli.sync.digests import DigestCache
@@ -164,10 +165,10 @@ def test_what_a_person_means_is_not(name):
 def test_leftovers_are_counted_and_a_kbignore_lets_them_in(tmp_path):
     for name in ("note.md", "a.tmp", "b.tmp"):
         (tmp_path / name).write_text("words")
-    assert select_files([str(tmp_path)]).leftovers == 2
+    assert select_files([str(tmp_path)]).ignored[LEFTOVER] == 2
     (tmp_path / ".kbignore").write_text("!a.tmp\n")
     selection = select_files([str(tmp_path)])
-    assert ([path.name for path in selection.files], selection.leftovers) == (["a.tmp", "note.md"], 1)
+    assert ([path.name for path in selection.files], selection.ignored[LEFTOVER]) == (["a.tmp", "note.md"], 1)
 
 
 def test_a_file_that_gives_no_answer_is_left_alone(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kb.folders.ignore_rules import LEFTOVER
 from kb_cli.sync.file_selection import select_files
 
 KEY = "SHA256E-s1048576--9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08.md"
@@ -67,7 +68,7 @@ def test_a_document_of_google_drive_is_elsewhere(selected, suffix):
 )  # fmt: skip
 def test_what_network_disks_windows_and_programs_leave_is_skipped(selected, name):
     found = selected(name, "left")
-    assert found.leftovers == 1
+    assert found.ignored[LEFTOVER] == 1
     assert len(found.files) == 1
 
 

@@ -77,7 +77,7 @@ class Limits:
 
     @property
     def too_slow(self) -> str:
-        return f"reading it took more than {self.seconds:g} seconds, the limit (KB_PARSE_SECONDS)"
+        return f"reading it took more than {self.seconds:g} seconds, the limit set by KB_PARSE_SECONDS"
 
     @property
     def too_much_memory(self) -> str:
