@@ -91,8 +91,8 @@ def test_blanks_and_ends_of_lines_around_a_value_are_no_part_of_it(value):
     [
         ('"/srv/kb"', "remove the quotes"),
         ("'/srv/kb'", "remove the quotes"),
-        ("$HOME/kb", "nothing replaces variables such as"),
-        ("${XDG_DATA_HOME}/kb", "nothing replaces variables such as"),
+        ("$HOME/kb", "variables such as"),
+        ("${XDG_DATA_HOME}/kb", "variables such as"),
         ("~nobody-of-this-name/kb", "no account of that name"),
     ],
 )
