@@ -52,8 +52,8 @@ async def change(visit: Visit, act: str, tag: str, new: str) -> str:
         new = clean_tag(new) or new
         known = {each["tag"] for each in (await visit.engine.tags())["tags"]}
         done = await visit.engine.rename_tag(tag, new)
-        does = "Merged" if new in known else "Renamed"
-        text = f"{does} “{plain(tag, 80)}” into “{plain(new, 80)}” in {count(done['documents'], 'document')}."
+        does, to = ("Merged", "into") if new in known else ("Renamed", "to")
+        text = f"{does} “{plain(tag, 80)}” {to} “{plain(new, 80)}” in {count(done['documents'], 'document')}."
     else:
         raise Invalid("act: must be rename or delete.")
     if done["from_text"]:

@@ -169,11 +169,13 @@ def test_two_changes_of_different_lines_are_combined_and_the_history_says_so(sta
 def test_the_sign_out_takes_what_was_typed_from_the_browser_and_asks_first(stage, browser):
     browser.get(f"{stage.url}/new")
     write(browser, "A draft.")
-    browser.execute_script("localStorage.setItem('kb-recent', '[]'); window.onbeforeunload = null")
+    saved = """[{"query": "hedges", "place": "?q=hedges"}]"""
+    browser.execute_script("localStorage.setItem('kb-saved', arguments[0]); window.onbeforeunload = null", saved)
     browser.get(f"{stage.url}/documents")
     leave = "return Object.keys(localStorage).filter((name) => name.startsWith('kb-')).length"
     eventually("the draft is kept", lambda: browser.execute_script(leave) == 2)
     find(browser, ".out button")[0].click()
+    assert "a draft that isn’t saved and a saved search" in browser.switch_to.alert.text
     browser.switch_to.alert.dismiss()
     assert browser.execute_script(leave) == 2
     find(browser, ".out button")[0].click()

@@ -58,7 +58,7 @@ def test_a_tag_is_renamed_with_the_tags_below_it_and_back(browser, site, tree):
     assert field == browser.switch_to.active_element
     field.clear()
     field.send_keys(f"{tree}-new", Keys.ENTER)
-    find(browser, ".notice", f"Renamed “{tree}” into “{tree}-new” in 3 documents.")
+    find(browser, ".notice", f"Renamed “{tree}” to “{tree}-new” in 3 documents.")
     assert counts(site, tree) == {"t-new": 3, "t-new/boat": 1, "t-new/kiln": 2}
     assert browser.current_url.endswith(f"tags?find={tree}")
     find(browser, ".notice button", "Undo")[0].click()

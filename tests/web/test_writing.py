@@ -136,6 +136,16 @@ def test_names_of_documents_are_suggested_in_a_link(browser, site, editor):
     assert value(browser) == f"See [[{label}]] and [[zephyr log]]"
 
 
+def test_enter_in_a_list_first_takes_the_suggestion_and_then_continues_the_list(browser, site, editor):
+    note(site, "Binnacle lamp")
+    editor.send_keys("- See [[Binnacle l")
+    find(browser, "[role=option]", "Binnacle lamp")
+    editor.send_keys(Keys.ENTER)
+    assert value(browser) == "- See [[Binnacle lamp]]"
+    editor.send_keys(Keys.ENTER)
+    assert value(browser) == "- See [[Binnacle lamp]]\n- "
+
+
 def test_notes_are_suggested_before_files_and_names_that_begin_with_the_query_first(site):
     for name in ("gorse.png", "gorse map.txt"):
         add(site, f"pictures/{name}", "Of gorse.")

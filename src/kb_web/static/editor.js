@@ -238,8 +238,8 @@
       else if (event.key === "Escape") close();
       else return;
       event.preventDefault();
-      event.stopPropagation();
-    });
+      event.stopImmediatePropagation();
+    }, true); // before the keys of lists, such as Enter and Tab
     list.addEventListener("pointerdown", (event) => event.preventDefault()); // the field keeps the focus
     list.addEventListener("click", (event) => accept(Number(event.target.closest("[role=option]")?.dataset.at)));
     return offer;

@@ -98,8 +98,9 @@
   find(".out")?.addEventListener("submit", (event) => {
     const own = stored().filter((name) => name.startsWith("kb-"));
     const drafts = own.filter((name) => name.startsWith("kb-draft-")).length;
-    const question = `Sign out? This browser has ${drafts === 1 ? "a draft that was" : `${drafts} drafts that were`} not saved. The sign-out deletes ${drafts === 1 ? "it" : "them"}.`;
-    if (drafts && !confirm(question)) return event.preventDefault();
+    const saved = searches("kb-saved").length;
+    const lost = [drafts && (drafts === 1 ? "a draft that isn’t saved" : `${drafts} drafts that aren’t saved`), saved && (saved === 1 ? "a saved search" : `${saved} saved searches`)].filter(Boolean);
+    if (lost.length && !confirm(`Sign out? This also deletes what only this browser has: ${lost.join(" and ")}.`)) return event.preventDefault();
     for (const name of own) localStorage.removeItem(name);
     sessionStorage.clear();
   });
