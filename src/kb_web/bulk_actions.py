@@ -202,7 +202,7 @@ async def action(visit: Visit, act: str, form: FormData) -> Act:
         return lambda number: engine.delete_document(number, leave_out=leave_out)
     simple: dict[str, Act] = {
         "restore": engine.restore,
-        "purge": partial(engine.delete_document, purge=True),
+        "purge": partial(engine.delete_document, purge=True, only_binned=True),
         "retry": engine.retry_job,
         "dismiss": engine.drop_job,
     }

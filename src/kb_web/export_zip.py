@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from itertools import count
 from pathlib import PurePosixPath
 from tempfile import TemporaryFile
 from typing import IO, Final
@@ -29,7 +30,7 @@ async def exported(visit: Visit, ids: Sequence[int]) -> Response:
                 shown = await visit.engine.document(number, chunks=1)
                 if not shown["part_of"]:  # its mail or archive contains it
                     name, content = await content_of(visit, shown)
-                    await asyncio.to_thread(archive.writestr, free_name(name, number, taken), content)
+                    await asyncio.to_thread(archive.writestr, free_name(name, taken), content)
     except BaseException:
         file.close()
         raise
@@ -51,11 +52,12 @@ async def content_of(visit: Visit, shown: Row) -> tuple[str, bytes]:
     return f"{folder}/{note_name(shown)}", (await markdown_of(visit, shown)).encode()
 
 
-def free_name(name: str, number: int, taken: set[str]) -> str:
-    """Return a path that no other file of the ZIP file has: with the id if it is taken."""
-    path = PurePosixPath(name.lstrip("/"))
-    if str(path).casefold() in taken:
-        path = path.with_name(f"{path.stem} ({number}){path.suffix}")
+def free_name(name: str, taken: set[str]) -> str:
+    """Return a path that no other file of the ZIP file has, also where case does not count: with a number if need be."""
+    path = given = PurePosixPath(name.lstrip("/"))
+    numbers = count(2)
+    while str(path).casefold() in taken:
+        path = given.with_name(f"{given.stem} ({next(numbers)}){given.suffix}")
     taken.add(str(path).casefold())
     return str(path)
 

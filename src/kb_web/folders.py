@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import PureWindowsPath
@@ -126,7 +126,8 @@ async def stop_folder(request: Request, visit: Visit) -> Response:
     """Stop watching a folder. Its documents stay in kb, or go to the bin if the form asks for that."""
     form = await visit.form(request)
     id_ = request.path_params["watch_id"]
-    watches = [row["watch"] for row in (await visit.engine.folders())["folders"] if row["watch"]]
+    folders = (await visit.engine.folders())["folders"]
+    watches = [row["watch"] for row in folders if row["watch"]]
     is_both = any(watch["both"] for watch in watches if watch["id"] == id_)
     is_running = any(watch["state"] not in ("new", "stopped") for watch in watches if watch["id"] == id_)
     stopped = await visit.engine.stop_watching(id_)
@@ -135,14 +136,22 @@ async def stop_folder(request: Request, visit: Visit) -> Response:
         visit.leave_notice(Notice(f"{told} Their documents stay in kb."))
         return redirect(visit, "folders")
     await until_read(visit, stopped["prefix"], is_running=is_running)
-    rows = [row async for row in visit.engine.iter_documents(source_prefix=stopped["prefix"])]
+    others = [row["prefix"] for row in folders if row["prefix"] != stopped["prefix"]]
+    ids = await ids_below(visit, stopped["prefix"], others)
     async with one_operation(visit, "folders") as outcome:
-        await carry_out([row["id"] for row in rows], visit.engine.delete_document)  # attachments go with their mails
-        left = await visit.engine.count_documents(source_prefix=stopped["prefix"])
+        await carry_out(ids, visit.engine.delete_document)  # attachments go with their mails
+        left = len(await ids_below(visit, stopped["prefix"], others))
         stay = f" {count(left, 'document')} could not be moved." if left else ""
-        outcome.text = f"{told} {count(len(rows) - left, 'document')} moved to the bin.{stay}"
+        outcome.text = f"{told} {count(len(ids) - left, 'document')} moved to the bin.{stay}"
         outcome.if_unchanged = told
     return redirect(visit, "folders")
+
+
+async def ids_below(visit: Visit, prefix: str, others: Sequence[str]) -> list[int]:
+    """Return the ids of the documents of a folder, without those of other folders inside it."""
+    inner = tuple(other for other in others if other.startswith(prefix))
+    documents = visit.engine.iter_documents(source_prefix=prefix)
+    return [row["id"] async for row in documents if not row["source_path"].startswith(inner)]
 
 
 async def until_read(visit: Visit, prefix: str, *, is_running: bool) -> None:

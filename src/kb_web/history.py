@@ -159,5 +159,5 @@ async def restore(request: Request, visit: Visit) -> Response:
 
 async def purge(request: Request, visit: Visit) -> Response:
     await visit.form(request)
-    await visit.engine.delete_document(request.path_params["id"], purge=True)
+    await visit.engine.delete_document(request.path_params["id"], purge=True, only_binned=True)
     return redirect(visit, "bin")

@@ -14,6 +14,7 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from kb_web.export_zip import free_name
 from tests.support.eventually import eventually
 from tests.web.conftest import find, read
 from tests.web.test_flows import press
@@ -553,8 +554,10 @@ def test_selected_documents_of_the_bin_are_deleted_for_good(site, batch):
     for each in ids[:2]:
         site.engine.delete(f"documents/{each}").raise_for_status()
     reader = reader_at(site, "bin")
-    send(reader, id=[str(ids[0])], act="purge")
+    site.engine.post(f"documents/{ids[1]}/restore").raise_for_status()
+    send(reader, id=[str(ids[0]), str(ids[1])], act="purge")
     assert "Deleted for good: 1 document." in reader.text
+    assert site.engine.get(f"documents/{ids[1]}").status_code == 200, "it was restored elsewhere"
     assert site.engine.get(f"documents/{ids[0]}/history").status_code == 404
     assert site.engine.get(f"documents/{ids[1]}/history").status_code == 200
 
@@ -593,6 +596,12 @@ def test_selected_documents_are_exported_as_a_zip_of_their_files_and_of_notes_as
         assert sorted(archive.namelist()) == ["Shed.md", f"{tag}/old/file 0.md"]
         assert archive.read(f"{tag}/old/file 0.md") == f"# {tag} 0\n\nText 0 of {tag}.".encode()
         assert archive.read("Shed.md").endswith(b"---\n\nThe shed leaks.")
+
+
+def test_files_of_an_export_never_have_the_same_name_even_where_case_does_not_count():
+    taken = set()
+    names = [free_name(name, taken) for name in ("x/A (2).md", "x/a.md", "x/A.md", "x/a.md")]
+    assert names == ["x/A (2).md", "x/a.md", "x/A (3).md", "x/a (4).md"]
 
 
 def test_kb_add_reads_an_export_back_with_the_texts_and_the_tags_of_notes(site, batch, tmp_path):

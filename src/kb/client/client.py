@@ -268,13 +268,21 @@ class EngineClient:
         return await self._call("GET", "map")
 
     async def delete_document(
-        self, document_id: int, *, purge: bool = False, leave_out: bool = False, why: str | None = None
+        self,
+        document_id: int,
+        *,
+        purge: bool = False,
+        only_binned: bool = False,
+        leave_out: bool = False,
+        why: str | None = None,
     ) -> JSON:
         """DELETE /documents/{id}: move it to the bin; with `purge`, delete it for good, even from the bin.
 
-        With `leave_out`, a sync does not add its file again.
+        With `only_binned`, a purge spares a document that is not in the bin. With `leave_out`, a sync does not add its
+        file again.
         """
-        params = _given(purge="true" if purge else None, leave_out="true" if leave_out else None, why=why)
+        chosen = {"purge": purge, "only_binned": only_binned, "leave_out": leave_out}
+        params = _given(**{name: "true" if wanted else None for name, wanted in chosen.items()}, why=why)
         return await self._call("DELETE", f"documents/{document_id}", params=params, repeatable=False)
 
     async def history(self, document_id: int, *, limit: int | None = None, cursor: str | None = None) -> JSON:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from kb.api.errors import NotInBin
 from kb.api.fields import NOTE
 from kb.blobs.protocol import Blobs
 from kb.documents.lookup import existing_document
@@ -44,16 +45,27 @@ def _leave_out(tx: Transaction, document: Document, *, wanted: bool) -> None:
         tx.folders.leave_out(document.source_path)
 
 
-def purge(store: Store, originals: Originals, blobs: Blobs, document_id: int, *, leave_out: bool = False) -> Document:
+def purge(
+    store: Store,
+    originals: Originals,
+    blobs: Blobs,
+    document_id: int,
+    *,
+    leave_out: bool = False,
+    only_binned: bool = False,
+) -> Document:
     """Delete a document for good, even from the bin, with its versions, originals and attachments; return it.
 
     Attachments that are still queued are also deleted.
 
     Raises:
         NotFound: the document does not exist.
+        NotInBin: with `only_binned`, the document is not in the bin.
     """
     with store.write() as tx:
         binned = tx.history.binned(document_id)
+        if only_binned and not binned:
+            raise NotInBin(f"Document {document_id} is not in the bin.")
         document = binned.document if binned else existing_document(tx, document_id)
         waiting = tx.jobs.staged()
         _leave_out(tx, document, wanted=leave_out)

@@ -304,7 +304,7 @@ def move_document(document_id: Id, change: Move, services: ServicesDep, author: 
     tags=["documents"],
     summary="Delete a document",
     dependencies=[WRITE],
-    responses=problems(404, 507),
+    responses=problems(404, 409, 507),
 )
 def delete_document(
     document_id: Id,
@@ -312,6 +312,7 @@ def delete_document(
     author: AuthorDep,
     request: Request,
     purge_: Annotated[bool, Query(alias="purge", description="Delete it for good, even from the bin.")] = False,
+    only_binned: Annotated[bool, Query(description="Purge it only if it is in the bin.")] = False,
     leave_out: Annotated[bool, Query(description="Make `kb sync` skip its file from now on.")] = False,
 ) -> Deleted:
     """Move a document and its attachments to the bin.
@@ -322,7 +323,8 @@ def delete_document(
     if purge_:
         check_right(request, "admin")
         blobs = services.originals.blobs
-        document = purge(services.store, services.originals, blobs, document_id, leave_out=leave_out)
+        which = {"leave_out": leave_out, "only_binned": only_binned}
+        document = purge(services.store, services.originals, blobs, document_id, **which)
     else:
         document = delete(services.store, services.originals, document_id, author, leave_out=leave_out)
     return Deleted(document_id=document_id, title=document.title)

@@ -408,9 +408,9 @@ class DocumentTools:
         document_ids: Annotated[list[int], Field(fail_fast=True, description="Read several documents.")] = [],  # noqa: B006 - pydantic copies it
         outline: Annotated[bool, Field(description="List only the headings.")] = False,
         links: Annotated[int, Field(ge=0, le=MOST_STEPS, description="List documents 1 or 2 links away."), WHOLE] = 0,
-        max_tokens: Annotated[int, Field(ge=0, description="The maximum number of tokens to return."), WHOLE] = 0,
+        max_tokens: Annotated[int, Field(ge=0, description="Return at most this many tokens."), WHOLE] = 0,
     ) -> ToolResult:
-        """Read a document, in full or at one place.
+        """Read a document, whole or at one place.
 
         Pass document_id and at most one of chunk_id, page, heading, query and from_chunk. A long document comes in
         parts; each says how to read on. To find a document, use kb_search.
