@@ -53,7 +53,7 @@ async def content_of(visit: Visit, shown: Row) -> tuple[str, bytes]:
 
 
 def free_name(name: str, taken: set[str]) -> str:
-    """Return a path that no other file of the ZIP file has, also where case does not count: with a number if need be."""
+    """Return a path that no other file of the ZIP file has, also without regard to case: with a number if need be."""
     path = given = PurePosixPath(name.lstrip("/"))
     numbers = count(2)
     while str(path).casefold() in taken:
