@@ -62,6 +62,7 @@ async def show(
         others=[row for row in rows if not row["watch"]],
         is_busy=any(map(is_busy, watched)),
         may_watch=may_watch,
+        has_bin=await has_bin(visit),
         host=socket.gethostname(),
         wrong=wrong,
         sent=sent or dict.fromkeys(FIELDS, ""),
@@ -132,7 +133,8 @@ async def stop_folder(request: Request, visit: Visit) -> Response:
     is_running = any(watch["state"] not in ("new", "stopped") for watch in watches if watch["id"] == id_)
     stopped = await visit.engine.stop_watching(id_)
     told = f"kb no longer watches {plain(stopped['path'], MAX_PATH)}, and its files stay there."
-    if form.get("bin") != "1" or is_both:  # kb may still be writing to a folder of both sides
+    keeps = form.get("bin") != "1" or not await has_bin(visit)
+    if keeps or is_both:  # kb may still be writing to a folder of both sides
         visit.leave_notice(Notice(f"{told} Their documents stay in kb."))
         return redirect(visit, "folders")
     await until_read(visit, stopped["prefix"], is_running=is_running)
@@ -145,6 +147,11 @@ async def stop_folder(request: Request, visit: Visit) -> Response:
         outcome.text = f"{told} {count(len(ids) - left, 'document')} moved to the bin.{stay}"
         outcome.if_unchanged = told
     return redirect(visit, "folders")
+
+
+async def has_bin(visit: Visit) -> bool:
+    """Return whether deleted documents can be restored."""
+    return bool((await visit.engine.status())["history"]["bin_days"])
 
 
 async def ids_below(visit: Visit, prefix: str, others: Sequence[str]) -> list[int]:

@@ -14,7 +14,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from kb.api.errors import Changed, Invalid, KbError, NotANote, NotFound
+from kb.api.errors import Changed, Forbidden, Invalid, KbError, NotANote, NotFound
 from kb.api.fields import NOTE
 from kb.api.tag_tree import clean_tag, split_tags
 from kb.asgi.body_limits import MAX_FIELD
@@ -63,7 +63,13 @@ async def new(request: Request, visit: Visit) -> Response:
         note: dict[str, Any] = {name: value for name, value in draft.items() if name != "tags" and value}
         if path and not (await visit.engine.documents(source_path=path, limit=1))["documents"]:
             note["source_path"] = path
-        job = await visit.engine.add_note(**note, tags=split_tags(draft["tags"]), inline_tags=True)
+        note |= {"tags": split_tags(draft["tags"]), "inline_tags": True}
+        try:
+            job = await visit.engine.add_note(**note)
+        except Forbidden:  # a key that is limited to tags cannot use new paths
+            if not note.pop("source_path", None):
+                raise
+            job = await visit.engine.add_note(**note)
         if job["document_id"] is None:  # a note with pictures, which become a file
             job |= await visit.engine.job(job["job_id"], wait=WAIT_SECONDS)
         if job["status"] == "failed":

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from kb.access.restricted_store import CallerStore
-from kb.api.document_models import TagChange
 from kb.api.errors import AlreadyReplaced, Forbidden, JobDone, KeyReused, ModelChanged, NotRetryable
 from kb.api.fields import ENDED
 from kb.api.note_models import NoteRequest
 from kb.api.rights import Caller, Limit
+from kb.api.tag_tree import meant_tag
 from kb.blobs.folder import FolderBlobs
 from kb.documents import similar_notes
 from kb.documents.delete import delete, purge
@@ -718,11 +718,15 @@ def test_an_engine_with_another_model_in_use_than_the_note_was_cut_for_starts_ag
 
 
 @pytest.mark.parametrize("old", ["#kiln", "kiln/"])
-def test_a_tag_that_an_earlier_version_stored_can_be_removed_and_renamed(store, intake, embedder, old):
+def test_a_tag_that_an_earlier_version_stored_can_be_found_removed_and_renamed(store, intake, embedder, old):
     note = add(intake, FERRY).document_id
-    change_tags(store, note, add=[old], remove=())
-    assert change_tags(store, note, add=(), remove=TagChange(remove=[old]).remove).tags == ()
-    change_tags(store, note, add=[old], remove=())
+    with store.write() as tx:
+        tx.documents.change_tags(note, add=[old, "kiln"], remove=())
+        assert meant_tag(old, [tag for tag, _ in tx.documents.tags()]) == old
+    assert change_tags(store, note, add=(), remove=[old]).tags == ("kiln",)
+    assert change_tags(store, note, add=(), remove=[old]).tags == ()
+    with store.write() as tx:
+        tx.documents.change_tags(note, add=[old], remove=())
     rename_tag(store, embedder, old, "harbour")
     with store.read() as tx:
         assert tx.documents.get(note).tags == ("harbour",)

@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from kb.notes_folder import incoming, marker, outgoing
+from kb.notes_folder.claims import LIKE, nearness
 from kb.notes_folder.file_text import FileContent
 from kb.store.rows import NoteFile
 from tests.support.notes_folder import KeptFolder
@@ -244,3 +245,9 @@ def test_an_inode_that_the_system_gives_to_a_new_file_leads_to_no_old_note(kept)
     assert kept.binned() == {old}
     [recipe] = [id_ for id_, text in kept.notes().items() if "flour" in text]
     assert kept.note(recipe).tags == ()
+
+
+def test_a_new_file_with_the_inode_of_a_deleted_note_is_another_file_unless_it_begins_with_the_text():
+    assert nearness("Boat", "A report about the Boat and its crew.", is_same_inode=True) < LIKE
+    assert nearness("Boat", "Boat with new ropes for the summer.", is_same_inode=True) > LIKE
+    assert nearness("Boat", "Boat with new ropes for the summer.") < LIKE

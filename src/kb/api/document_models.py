@@ -8,8 +8,8 @@ from kb.api.fields import (
     Day,
     DocumentId,
     ExactTag,
+    ExactTags,
     NoteText,
-    RemovedTags,
     Reply,
     Request,
     SourcePath,
@@ -30,7 +30,7 @@ class TagChange(Request):
     """Tags to add to a document and to remove from it; a tag in both lists stays."""
 
     add: Tags = []
-    remove: RemovedTags = []
+    remove: ExactTags = []
 
 
 class TagRename(Request):

@@ -151,17 +151,13 @@ ExactTag = Annotated[
 """The name of a tag that may exist, as it is. Tags of earlier versions can begin with # or end with /."""
 
 Tag = Annotated[ExactTag, AfterValidator(_clean_tag)]
-"""A tag that somebody gives or looks for, as `kb.api.tag_tree.clean_tag` writes it, with composed letters (NFC)."""
+"""A tag to add, as `kb.api.tag_tree.clean_tag` writes it, with composed letters (NFC)."""
 
 Tags = Annotated[list[Tag], Field(fail_fast=True)]
 
 
-def _with_clean_tags(tags: list[str]) -> list[str]:
-    return list(dict.fromkeys(name for tag in tags for name in (tag, clean_tag(tag) or tag)))
-
-
-RemovedTags = Annotated[list[ExactTag], Field(fail_fast=True), AfterValidator(_with_clean_tags)]
-"""Tags to remove: each as it is and as `clean_tag` writes it."""
+ExactTags = Annotated[list[ExactTag], Field(fail_fast=True)]
+"""Tags to look for or to remove: `kb.api.tag_tree.meant_tag` says which tag each one means."""
 
 THREAD: Final = "thread:"
 """The prefix of a tag that names a thread. The other notes of its thread also help to find a short note."""

@@ -7,9 +7,9 @@ from pydantic import ConfigDict, Field
 from kb.api.fields import (
     THREAD,
     DocumentId,
+    ExactTags,
     GivenDay,
     NoteText,
-    RemovedTags,
     Reply,
     Request,
     SourcePath,
@@ -72,7 +72,7 @@ class NoteUpdate(Request):
     ] = None
     valid_until: Annotated[GivenDay | None, Field(description="The last day on which the note is true.")] = None
     tags_add: Tags = []
-    tags_remove: RemovedTags = []
+    tags_remove: ExactTags = []
     inline_tags: Annotated[bool, Field(description="Also add any #tags that the edit adds to the text.")] = False
     once: Annotated[
         bool,

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from kb.api.document_models import Place
-from kb.api.fields import NOT_BLANK, Count, Day, DocumentId, Reply, Request, SearchSorted, Tags, Timestamp
+from kb.api.fields import NOT_BLANK, Count, Day, DocumentId, ExactTags, Reply, Request, SearchSorted, Timestamp
 from kb.api.filters import ALL_TAGS, ANY_TAG, NO_TAG, Filters, PathFilters
 from kb.api.limits import DEFAULT_TOP
 from kb.api.note_fields import OptionalFieldsReply
@@ -21,9 +21,9 @@ class Question(Request):
 
     query: Annotated[str, Field(min_length=1, max_length=20_000), NOT_BLANK]
     top: Count = DEFAULT_TOP
-    tags: Annotated[Tags, ALL_TAGS] = []
-    tag_any: Annotated[Tags, ANY_TAG] = []
-    tag_not: Annotated[Tags, NO_TAG] = []
+    tags: Annotated[ExactTags, ALL_TAGS] = []
+    tag_any: Annotated[ExactTags, ANY_TAG] = []
+    tag_not: Annotated[ExactTags, NO_TAG] = []
 
 
 class SearchRequest(PathFilters, Filters, Question):  # the fields of the last base come first

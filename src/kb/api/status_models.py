@@ -39,13 +39,15 @@ class QueueStatus(Reply):
 class HistoryStatus(Reply):
     """The earlier versions: their number, and the bytes of their content.
 
-    The history is complete since `begins`, or entirely if that is null. `bin` is the number of documents in the bin.
+    The history is complete since `begins`, or entirely if that is null. `bin` is the number of documents in the bin,
+    which keeps each for `bin_days`; with 0, a deletion is final.
     """
 
     versions: int
     size: int
     begins: Timestamp | None
     bin: int
+    bin_days: int
 
 
 class ReplicaStatus(Reply):

@@ -52,6 +52,15 @@ def clean_tag(word: str) -> str:
     return " ".join(word.split()).lstrip("#").strip().strip(SEPARATOR).strip()
 
 
+def meant_tag(tag: str, known: Collection[str]) -> str:
+    """Return a tag as it is if it or one below it is known; otherwise as `clean_tag` writes it.
+
+    Tags of earlier versions can begin with # or end with a slash.
+    """
+    is_known = any(other == tag or other.startswith(tag + SEPARATOR) for other in known)
+    return tag if is_known else clean_tag(tag) or tag
+
+
 def clean_tags(words: Iterable[str]) -> tuple[str, ...]:
     """Return the words as tags, each once, and only valid ones."""
     known = (tag for tag in map(clean_tag, words) if tag and len(tag) <= MAX_TAG_CHARS and not _CONTROL.search(tag))

@@ -8,7 +8,7 @@ from kb.api.errors import Invalid, NotFound
 from kb.api.fields import NOTE
 from kb.api.limit_errors import check_document_tags
 from kb.api.limits import MAX_TAG_CHARS
-from kb.api.tag_tree import is_in_branch, renamed, stem
+from kb.api.tag_tree import is_in_branch, meant_tag, renamed, stem
 from kb.documents.lookup import existing_document
 from kb.documents.vectors_by_job import await_vectors
 from kb.documents.write_document import without_given_tags
@@ -42,6 +42,7 @@ def change_tags(
     """
     with store.write() as tx:
         before = set(existing_document(tx, document_id).tags)
+        remove = [meant_tag(tag, before) for tag in remove]
         if before.difference(remove).union(add) != before:
             tx.history.keep(document_id, author)
             tx.documents.change_tags(document_id, add=add, remove=remove)
@@ -103,7 +104,9 @@ def delete_tag(store: Store, tag: str, author: Author = NOBODY) -> RenamedTag:
     """
     tag = stem(tag)
     with store.write() as tx:
-        names = {other for other, _ in tx.documents.tags() if is_in_branch(other, tag)}
+        known = [other for other, _ in tx.documents.tags()]
+        tag = meant_tag(tag, known)
+        names = {other for other in known if is_in_branch(other, tag)}
         if not names:
             raise NotFound(f"No document has the tag {tag} or a tag below it.")
         documents = _all(tx, Filter(tags=(tag,)))

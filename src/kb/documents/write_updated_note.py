@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from kb.api.errors import Changed, Invalid, NotANote
 from kb.api.fields import NOTE
 from kb.api.limit_errors import check_document_tags
+from kb.api.tag_tree import meant_tag
 from kb.documents.if_match import check_match
 from kb.documents.lookup import author_of, existing_document
 from kb.documents.note_edit import NO_EDIT, Edit, NoteChange
@@ -165,8 +166,8 @@ def _tag_changes(note: Document, content: Content | None, change: NoteChange) ->
     """Return the tags to add and to remove: the requested tags, and tags that only one of the texts sets."""
     before = set(note.own_tags)
     after = before if content is None else set(content.own_tags)
-    asked_for = (after - before).difference(change.tags_remove)
-    return [*change.tags_add, *asked_for], [*change.tags_remove, *(before - after)]
+    unwanted = [meant_tag(tag, note.tags) for tag in change.tags_remove]
+    return [*change.tags_add, *(after - before).difference(unwanted)], [*unwanted, *(before - after)]
 
 
 def existing_note(tx: Transaction, document_id: int) -> Document:

@@ -44,7 +44,7 @@ def outcome_of(result: Mapping[str, Any]) -> str:
     """Return the outcome of a round, which is a `SyncReport`, in words."""
     files = "1 file" if result["files"] == 1 else f"{result['files']:,} files"
     acts = [f"{result[act]:,} {act}" for act in ACTS if result[act]]
-    count = sum(group["count"] for group in result["left_out"])
+    count = sum(group["count"] for group in result.get("left_out", ()))
     if not count:
         return f"{files}, {', '.join(acts) or 'all up to date'}"
     return f"{', '.join([files, *acts]) if acts else f'{files} up to date'}; {number_left_out(count)}"

@@ -107,9 +107,11 @@ class Claims:
     def _follow_inodes(self, sightings: list[Sighting]) -> None:
         """Assign renamed files, unless a program saved the old file again: then its place has much the same text."""
         by_inode = {inode_of(row.state): row for row in self.rows if row.document_id not in self.owned}
-        at = {sighting.path: sighting for sighting in sightings}
+        at, digests = {sighting.path: sighting for sighting in sightings}, {each.digest for each in sightings}
         for sighting in sightings:
             row = by_inode.get(inode_of(sighting.state))
+            if row and sighting.digest != row.digest and row.digest in digests:  # another file has its very content
+                continue
             if not row or row.path == sighting.path or (row.path in at and self._is_like(row, at[row.path])):
                 continue
             replaced = self.by_path.get(sighting.path)
@@ -188,10 +190,12 @@ def likeness(one: str, other: str) -> float:
 def nearness(before: str, now: str, *, is_same_inode: bool = False) -> float:
     """Return the likeness of a text and its possible edit; an edit that only adds words is nearer than another one.
 
-    A file with the same inode that still has all words is that file, however much it has grown.
+    A file with the same inode that begins with the text is that file, however much it has grown. Other words are not
+    enough: a new file can get the inode of one that was deleted.
     """
     share, lost = likeness(before, now), Counter(WORD.findall(before)) - Counter(WORD.findall(now))
-    is_longer = not lost and share > (0 if is_same_inode else LIKE)
+    is_continued = is_same_inode and bool(before.strip()) and now.lstrip().startswith(before.strip())
+    is_longer = not lost and (is_continued or share > LIKE)
     return (1 + share) / 2 if is_longer else share
 
 

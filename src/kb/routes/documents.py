@@ -34,12 +34,13 @@ from kb.api.document_models import (
     TagRename,
 )
 from kb.api.errors import Invalid
-from kb.api.fields import DocumentId, DocumentsCursor, ListSorted, Tag
+from kb.api.fields import DocumentId, DocumentsCursor, ExactTag, ListSorted
 from kb.api.file_types import named_type
 from kb.api.filters import ALL_TAGS, ANY_TAG, NO_TAG, SHARED, Filters, IdPrefix, PathFilters, SourcePart
 from kb.api.limit_errors import check_note, check_tags
 from kb.api.limits import DEFAULT_PAGE, MAX_ID, MAX_NAME, MAX_PATH
 from kb.api.search_models import SearchRequest
+from kb.api.tag_tree import clean_tag, meant_tag
 from kb.documents import tags
 from kb.documents.delete import delete, purge
 from kb.documents.excerpts import excerpt, excerpt_of_characters, requested_target, window
@@ -61,7 +62,7 @@ from kb.routes.dependencies import (
 from kb.routes.error_replies import links_to_document, problems
 from kb.routes.thread_route import ThreadRoute
 from kb.store import rows
-from kb.store.protocol import Transaction
+from kb.store.protocol import Store, Transaction
 from kb.store.row_mapping import cursor_after
 
 Word = Annotated[str, Field(min_length=1, max_length=100)]
@@ -107,9 +108,9 @@ class ListFilters(PathFilters, QueryModel):
 
     source_part: SourcePart | None = None
     id_prefix: IdPrefix | None = None
-    tag: Annotated[list[Tag], ALL_TAGS, Field(default_factory=list)]
-    tag_any: Annotated[list[Tag], ANY_TAG, Field(default_factory=list)]
-    tag_not: Annotated[list[Tag], NO_TAG, Field(default_factory=list)]
+    tag: Annotated[list[ExactTag], ALL_TAGS, Field(default_factory=list)]
+    tag_any: Annotated[list[ExactTag], ANY_TAG, Field(default_factory=list)]
+    tag_not: Annotated[list[ExactTag], NO_TAG, Field(default_factory=list)]
 
 
 class DocumentsQuery(Filters, ListFilters):  # the fields of the last base come first
@@ -128,7 +129,7 @@ def list_documents(services: ServicesDep, query: Annotated[DocumentsQuery, Query
     limit = query.limit
     check_tags(tag=query.tag, tag_any=query.tag_any, tag_not=query.tag_not)
     source_parts = tuple(filter(None, [query.source_part]))
-    where = replace(to_filter(query.tag, query), source_parts=source_parts, id_prefix=query.id_prefix)
+    where = replace(to_filter(services.store, query.tag, query), source_parts=source_parts, id_prefix=query.id_prefix)
     with services.store.view() as tx:
         if query.part_of:
             parts = tx.documents.parts(query.part_of) if tx.documents.get(query.part_of) else []
@@ -169,12 +170,20 @@ def get_document(document_id: Id, services: ServicesDep, query: Annotated[Chunks
     return with_chunks(model, chunks, count, author, part_of)
 
 
-def to_filter(tags: Sequence[str], request: SearchRequest | DocumentsQuery) -> rows.Filter:
+def tags_in_use(store: Store) -> list[str]:
+    with store.view() as tx:
+        return [tag for tag, _ in tx.documents.tags()]
+
+
+def to_filter(store: Store, tags: Sequence[str], request: SearchRequest | DocumentsQuery) -> rows.Filter:
     """Return the filters of a request for the store."""
+    asked = (tags, request.tag_any, request.tag_not)
+    known = () if all(clean_tag(tag) == tag for each in asked for tag in each) else tags_in_use(store)
+    of_all, of_any, of_none = (tuple(meant_tag(tag, known) for tag in each) for each in asked)
     return rows.Filter(
-        tags=tuple(tags),
-        tag_any=tuple(request.tag_any),
-        tag_not=tuple(request.tag_not),
+        tags=of_all,
+        tag_any=of_any,
+        tag_not=of_none,
         **{name: getattr(request, name) for name in SHARED}
         | {"doc_type": request.doc_type and named_type(request.doc_type, DOC_TYPES)},
     )

@@ -14,13 +14,12 @@ from kb.api.search_models import SearchReply, SearchRequest
 from kb.documents.lookup import existing_document
 from kb.formats.installed_types import DOC_TYPES
 from kb.routes.dependencies import READ, Id, ServicesDep, turn
-from kb.routes.documents import to_filter
+from kb.routes.documents import tags_in_use, to_filter
 from kb.routes.error_replies import problems
 from kb.routes.thread_route import ThreadRoute
 from kb.search.operators import as_typed, excluded_words, narrowed
 from kb.search.passages import FoundPassage, in_succession
 from kb.search.query import Query as SearchQuery
-from kb.store.protocol import Store
 
 router = APIRouter(route_class=ThreadRoute, tags=["search"])
 TURN: Any = turn(lambda services: services.queue)
@@ -36,7 +35,7 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
     asked = narrowed(request.query, DOC_TYPES, partial(tags_in_use, services.store))
     query = SearchQuery.parse(
         asked.text,
-        asked.within(replace(to_filter(request.tags, request), document_id=request.document_id)),
+        asked.within(replace(to_filter(services.store, request.tags, request), document_id=request.document_id)),
         full_text=not request.vec_only,
         vectors=not request.fts_only,
         exact=request.exact,
@@ -58,11 +57,6 @@ def find(request: SearchRequest, services: ServicesDep) -> SearchReply:
         answer = replace(answer, as_typed=as_typed(request.query, other))
     answer.operators.extend([*asked.operators, *excluded_words(request.query, query.where.lacking)])
     return SearchReply.model_validate(answer)
-
-
-def tags_in_use(store: Store) -> list[str]:
-    with store.view() as tx:
-        return [tag for tag, _ in tx.documents.tags()]
 
 
 @router.get(

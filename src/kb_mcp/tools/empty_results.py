@@ -5,6 +5,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
 
+from kb.api.file_types import types_called
 from kb.client.client import JSON, EngineClient
 from kb_mcp.tools.path_hints import documents_called, nearest_paths, same_path
 from kb_mcp.tools.rendering import named, quoted
@@ -75,7 +76,7 @@ async def nothing_found(engine: EngineClient, filters: JSON) -> str:
     said = _unknown_tags(filters, (*NEEDED_TAGS, "tag_any"), await _counts(engine))
     if doc_type := filters.get("doc_type"):
         types = (await engine.status())["documents"]
-        if doc_type not in types:
+        if not types_called(doc_type, types):
             listed = ", ".join(f"{name} ({count})" for name, count in types.items())
             said.append(f"No document has the type {quoted(doc_type, 60)}. Existing types: {listed or 'none'}.")
     if lang := filters.get("lang"):

@@ -250,9 +250,9 @@
     const what = button.dataset.copy;
     const text = what === "link" ? location.href : what === "before" ? button.previousElementSibling.textContent : await fetched(what);
     if (text === null) return say("kb does not respond, so nothing was copied");
-    await copy(text);
+    const isCopied = await Promise.resolve(copy(text)).then(() => true, () => false);
     button.closest("details")?.removeAttribute("open");
-    say("Copied");
+    say(isCopied ? "Copied" : "The browser doesn’t let kb copy this");
   });
 
   // A saved note: its draft is no longer needed. A screen reader announces a text only if it appears after the page.
