@@ -94,7 +94,7 @@ def check_settings(settings: Settings) -> None:
     kind = settings.store_kind
     if settings.backup_dir and kind.is_shared:
         raise SettingError(
-            f"KB_BACKUP_DIR: kb makes backups only of SQLite databases. Unset it, and back up {kind.title} with"
+            f"KB_BACKUP_DIR: kb can only back up SQLite databases. Unset it, and back up {kind.title} with"
             f" {kind.own_tools}."
         )
     if not (settings.workers or kind.is_shared):

@@ -132,7 +132,7 @@ class LiveSettings:
         """
         for name, value in changed.items():
             if name not in self.settings.changeable:
-                raise Invalid(f"{variable(name)}: kb makes backups only of SQLite databases.")
+                raise Invalid(f"{variable(name)}: kb can only back up SQLite databases.")
             if value and not value.isprintable():
                 raise Invalid(f"{variable(name)}: it may contain only printable characters.")
             if value and name.endswith("_dir") and not (value.startswith("~/") or Path(value).is_absolute()):

@@ -63,7 +63,7 @@ def key_verifier(keys: str | None, file: Path | None) -> SettingsKeys | None:
     """
     given = listed(keys or "")
     if keys is not None and not given:
-        raise SettingError("KB_MCP_API_KEY: contains only commas, but no key")
+        raise SettingError("KB_MCP_API_KEY: contains commas but no key")
     return identify_by(given, file, "KB_MCP_API_KEY")
 
 

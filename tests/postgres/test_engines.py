@@ -327,7 +327,7 @@ def test_a_path_that_no_index_holds_is_refused_as_invalid_not_as_if_the_database
 
 def test_backups_of_postgresql_are_refused_before_anything_begins(tmp_path):
     environment = {"KB_DATABASE_URL": "postgresql://127.0.0.1:1/kb", "KB_BACKUP_DIR": str(tmp_path)}
-    with pytest.raises(SettingError, match="KB_BACKUP_DIR: kb makes backups only of SQLite"):
+    with pytest.raises(SettingError, match="KB_BACKUP_DIR: kb can only back up SQLite"):
         create_app(AppContext(environment))
 
 

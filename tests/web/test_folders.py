@@ -54,7 +54,7 @@ def test_the_command_to_copy_deletes_nothing_and_the_page_says_how_to(read, site
     reader = read(f"{site.url}/folders")
     assert "kb watch add ~/vault --as vault" in reader.text
     assert all("--delete" not in command.text_content() for command in reader.page.iter("pre"))
-    assert "kb keeps the document of a file that you delete." in reader.text
+    assert "If you delete a file, kb keeps its document." in reader.text
 
 
 @pytest.fixture

@@ -132,7 +132,7 @@ def test_keys_are_made_rotated_and_revoked(reading, guarded):
 
     first = send(act="make", name="handset", right="read", tags="work, taxes", path="")
     assert status(first) == 200
-    assert "kb does not show it again" in reader.text
+    assert "kb won’t show it again" in reader.text
     reader.open(f"{guarded.url}/keys")
     assert first not in reader.answer.text
     assert reader.page.xpath("//li[span='handset']//span[@class='tag']/text()") == ["work", "taxes"]

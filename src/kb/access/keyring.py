@@ -200,7 +200,7 @@ class Keyring:
         if right == "admin" and limit != Limit():
             raise Invalid("right: a key with a limit can have the right read or write, not admin.")
         if reads_all and (right != "write" or limit == Limit()):
-            raise Invalid("reads_all: this is for a key with the write right and a limit on what it may write.")
+            raise Invalid("reads_all: this is for a key that can write, with a limit on what it may write.")
         token = _new_token()
         with self._lock:
             key = NamedKey(

@@ -100,7 +100,7 @@ def parse_form(form: FormData, settings: Settings) -> tuple[UploadFile, FileRequ
     """
     file = form.get("file")
     if not isinstance(file, UploadFile):
-        raise Invalid("file: send the file as the form's part named 'file'.")
+        raise Invalid("file: send the file in a form field named 'file'.")
     request = _file_request(form)
     # Blank fields are not tags, but they count towards the limit of fields.
     blanks = sum(map(_is_blank, form.getlist("tags")))

@@ -140,7 +140,7 @@ def _identity(client: Client) -> str:
 def _place(callback: str) -> str:
     parts = urlsplit(callback)
     if parts.hostname in LOOPBACK and parts.scheme == "http":
-        return f"a program on the device of this browser ({parts.netloc})"
+        return f"a program on this device ({parts.netloc})"
     return parts.netloc if parts.scheme == "https" else f"the app for {parts.scheme}: addresses on this device"
 
 

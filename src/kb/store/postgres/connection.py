@@ -108,8 +108,8 @@ def checked(url: str, setting: str = "KB_DATABASE_URL") -> str:
         if not {"@", "#"} & set(parts.get("host", "")[1:]) and parts.get("port", "0").replace(",", "0").isdigit():
             return url
     raise SettingError(
-        f"{setting} is not a valid URL of the form postgresql://user:password@host/database. In a user or a password,"
-        " write %40 for @, %2F for /, %25 for % and %20 for a space."
+        f"{setting} is not a valid URL of the form postgresql://user:password@host/database. In a user name or"
+        " password, write %40 for @, %2F for /, %25 for % and %20 for a space."
     )
 
 
