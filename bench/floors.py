@@ -40,7 +40,7 @@ STATUS = Status.model_validate(
         "parser": {"confined": ["network"]},
         "database_size": 12345678,
         "replica": None,
-        "history": {"versions": 40, "size": 65536, "begins": None, "bin": 3},
+        "history": {"versions": 40, "size": 65536, "begins": None, "bin": 3, "bin_days": 30},
     }
 ).model_dump()
 
