@@ -196,7 +196,7 @@ def test_a_gpu_that_cannot_open_the_model_is_refused_and_auto_takes_the_cpu(gpu,
 
 def test_a_gpu_that_opens_the_model_and_cannot_compute_is_refused_too(gpu, model_files, caplog):
     gpu.error = state.Fail("CUDA failure 209: no kernel image is available for execution on the device ; GPU=0")
-    with pytest.raises(ModelError, match=r"kb cannot use cuda: it computes nothing .CUDA failure 209: no kernel image"):
+    with pytest.raises(ModelError, match=r"kb cannot use cuda: no results .CUDA failure 209: no kernel image"):
         on_gpu(model_files)
     machine = machine_with(CUDA.provider, {"libcuda.so.1": Driver()})
     assert OnnxEmbedder(model_files, machine=machine).device == "cpu"
