@@ -174,7 +174,7 @@ def test_a_note_is_downloaded_as_markdown_with_the_front_matter_of_an_export(rea
     assert link.text == "Download"
     answer = reader.http.get(link.get("href"))
     assert answer.headers["Content-Disposition"] == "attachment; filename*=utf-8''Kiln%20-%20door.md"
-    assert answer.headers["Content-Type"].startswith("text/markdown")
+    assert answer.headers["Content-Type"] == "application/octet-stream"
     front, _, text = answer.text.partition("\n---\n\n")
     assert front.startswith("---\ntitle: Kiln / door\ntags:\n- kiln\ncreated: ")
     assert text == note["text"]

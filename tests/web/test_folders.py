@@ -131,7 +131,8 @@ def test_a_file_chosen_for_a_note_that_is_not_saved_yet_goes_where_the_note_will
     path = link.removeprefix("![[").removesuffix("]]")
     assert path.startswith("attachments/plan-")
     eventually("the note is there", (vault / "Inbox" / "Shed.md").exists)
-    eventually("its picture is there", lambda: (vault / path).read_bytes() == PNG)
+    eventually("its picture is there", (vault / path).exists)
+    assert (vault / path).read_bytes() == PNG
 
 
 @pytest.mark.parametrize(
