@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kb.api.errors import Forbidden, Invalid, KbError
+from kb.api.fields import NOTE
 from kb.asgi.subapps import WatchFolder
 from kb.folders.left_out import outcome_of
 from kb_web.bulk_actions import carry_out
@@ -155,10 +156,14 @@ async def has_bin(visit: Visit) -> bool:
 
 
 async def ids_below(visit: Visit, prefix: str, others: Sequence[str]) -> list[int]:
-    """Return the ids of the documents of a folder, without those of other folders inside it."""
+    """Return the ids of the documents of a folder, without those of other folders inside it, and without notes.
+
+    Nothing but its files made these documents; a note at such a path was written in kb, and a sync spares it too.
+    """
     inner = tuple(other for other in others if other.startswith(prefix))
     documents = visit.engine.iter_documents(source_prefix=prefix)
-    return [row["id"] async for row in documents if not row["source_path"].startswith(inner)]
+    own = [row async for row in documents if not row["source_path"].startswith(inner)]
+    return [row["id"] for row in own if row["doc_type"] != NOTE]
 
 
 async def until_read(visit: Visit, prefix: str, *, is_running: bool) -> None:

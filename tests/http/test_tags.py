@@ -202,7 +202,7 @@ async def test_a_tag_is_the_same_with_a_sign_in_front_and_slashes_around_it(api,
     assert await listed(api, tag=[written]) == await found(api, word, tags=[written], fts_only=True) == {note}
     assert (await api.change_tags(note, add=[], remove=[written]))["tags"] == [f"{word}-old"]
     assert (await api.update_note(note, tags_add=[written]))["tags"] == [word, f"{word}-old"]
-    await api.rename_tag(f"{word}-old", written)
+    await api.rename_tag(f"#{word}-old", written)
     assert set(await counts(api, word)) == {word}
 
 

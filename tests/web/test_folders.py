@@ -209,16 +209,18 @@ def test_a_folder_that_is_no_longer_watched_leaves_its_documents_in_the_bin_if_a
     site.engine.delete(f"documents/{added}")
 
 
-def test_documents_of_a_folder_inside_a_folder_that_is_no_longer_watched_stay(read, site):
+def test_notes_and_documents_of_a_folder_inside_a_folder_that_is_no_longer_watched_stay(read, site):
     id_ = watch(site.engine, "outer")
     watch(site.engine, "outer/inner")
     kept, gone = add(site, "outer/inner/a.md", "# Kept"), add(site, "outer/b.md", "# Gone")
+    note = {"text": "Written in kb.", "source_path": "outer/note.md"}
+    own = site.engine.post("jobs", params={"wait": 30}, json=note).json()["document_id"]
     reader = read(f"{site.url}/folders")
     [form] = [each for each in reader.page.forms if (each.action or "").endswith(f"{id_}/stop")]
     reader._take(reader.http.post(form.action, data=dict(form.form_values()) | {"bin": "1"}, timeout=60))
     assert "1 document moved to the bin." in reader.text
-    states = [site.engine.get(f"documents/{each}").status_code for each in (kept, gone)]
-    assert states == [200, 404]
+    states = [site.engine.get(f"documents/{each}").status_code for each in (kept, own, gone)]
+    assert states == [200, 200, 404]
 
 
 def test_a_file_that_a_running_round_sends_after_the_stop_goes_to_the_bin_too(read, site):

@@ -69,10 +69,10 @@ def rename_tag(
         NotFound: no document has the tag or a tag below it.
         Invalid: the names are the same, or a new name would be too long.
     """
-    old, new = stem(old), stem(new)
-    if old == new:
-        raise Invalid("new: the tag already has this name.")
     with store.read() as tx:
+        old, new = meant_tag(stem(old), [tag for tag, _ in tx.documents.tags()]), stem(new)
+        if old == new:
+            raise Invalid("new: the tag already has this name.")
         texts = _changed_texts(tx, old, _names(tx, old, new))
     prepared = {
         note.id: (note, draft_note(text, given_title(note), embedder, checkpoint=checkpoint, before=chunks).content())
