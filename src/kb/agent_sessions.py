@@ -100,7 +100,7 @@ def is_session(entry: dict[str, Any]) -> bool:
 
 
 def turns_of(found: list[dict[str, Any]]) -> list[Turn]:
-    """Return the turns of a session, without tools and their results, otherwise those of a subagent."""
+    """Return the turns of a session, without tools and their results, or failing that, those of a subagent."""
     own = [entry for entry in found if not entry.get("isSidechain")]
     return list(turns(own)) or list(turns(found))
 

@@ -250,7 +250,7 @@ def _hit_rows(doc_type: str, hits: Sequence[Row]) -> list[Row]:
 
 
 def _line_of_words(chunk: Row) -> int:
-    """Return the line of the first marked word, otherwise of the beginning of the passage."""
+    """Return the line of the first marked word, or failing that, of the beginning of the passage."""
     before = min((first for first, _ in chunk["highlights"]), default=0)
     line: int = chunk["place"]["line_start"] + chunk["text"].count("\n", 0, before)
     return line

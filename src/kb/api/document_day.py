@@ -1,4 +1,4 @@
-"""The day of a document: the day that its own date names, otherwise the day of its last change."""
+"""The day of a document: the day that its own date names, or failing that, the day of its last change."""
 
 import re
 from calendar import monthrange
@@ -19,12 +19,12 @@ class Dated:
 
     @property
     def changed(self) -> str:
-        """The time of the last change, otherwise of the addition."""
+        """The time of the last change, or failing that, of the addition."""
         return self.updated_at or self.created_at
 
     @property
     def day(self) -> str:
-        """The day that the document's own date names, otherwise the day of its last change."""
+        """The day that the document's own date names, or failing that, the day of its last change."""
         day = own_day(self.date) if self.date else None  # most documents have none, and lists read many
         return day or (self.updated_at or self.created_at)[: len("2026-01-31")]
 

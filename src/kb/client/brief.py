@@ -165,7 +165,7 @@ class Brief:
         return list(changes.values())[:RECENT]
 
     def _day(self, document: Note) -> str:
-        """Return the document date, otherwise the day of the last change."""
+        """Return the document date, or failing that, the day of the last change."""
         return self._plain_or_quoted(document["date"] or document["day"], SIMPLE_DATE)
 
     def _plain_or_quoted(self, text: str, plain: re.Pattern[str], most: int = 40) -> str:

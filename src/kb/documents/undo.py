@@ -157,7 +157,7 @@ def carry_out(
 
 
 def find_operation(store: Store, number: int | None, of: Caller) -> Operation:
-    """Return an operation by its number, otherwise the caller's last operation with something left to undo.
+    """Return an operation by its number, or failing that, the caller's last operation with something left to undo.
 
     Raises:
         NotFound: the operation does not exist, or is no longer known.

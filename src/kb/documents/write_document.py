@@ -178,7 +178,7 @@ def merge(
 
 
 def _fields_of_both(content: Content, document: Document) -> dict[str, Any]:
-    """Return the optional fields of content, otherwise of the document."""
+    """Return the optional fields of content, or failing that, of the document."""
     return optional_fields(document) | {name: value for name, value in optional_fields(content).items() if value}
 
 
@@ -189,7 +189,7 @@ def without_given_tags(content: Content, document: Document, given: Sequence[str
 
 
 def _linked(tx: Transaction, content: Content, document: Document | None, author: Author) -> Content:
-    """Return content whose `replaces` names another existing document, otherwise the link that the document has.
+    """Return content whose `replaces` names another existing document, or failing that, the link that the document has.
 
     If that document had replaced this one, the order is reversed: the later statement holds. If this document already
     replaces it, directly or through others, it keeps its link, so that those in between keep their places.

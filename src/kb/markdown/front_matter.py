@@ -229,7 +229,7 @@ def _strings(value: object) -> list[str]:
 
 
 def _listed(value: object) -> list[str]:
-    """Return the tags of a list, or of a text separated by commas or otherwise white space."""
+    """Return the tags of a list, or of a text separated by commas or, failing that, white space."""
     if isinstance(value, str) and "," not in value:
         return value.split()
     return [tag for text in _strings(value) for tag in text.split(",")]

@@ -78,5 +78,5 @@ def find_similar(
 
 
 def dated(passage: FoundPassage) -> tuple[str, str]:
-    """Return the day and the date of a document: its own date, otherwise its last change or creation."""
+    """Return the day and the date of a document: its own date, or failing that, its last change or creation."""
     return passage.day, (passage.date if own_day(passage.date) else None) or passage.changed

@@ -203,7 +203,7 @@ class Links(Protocol):
         """Return the links in a document, in order. Web addresses that kb does not hold are left out."""
 
     def in_text(self, text: str, document: Document | None, limit: Limit | None = None) -> list[OutgoingLink]:
-        """Return the links in a text that a document, otherwise a new note, will have."""
+        """Return the links in a text that a document, or failing that, a new note, will have."""
 
     def is_linked(self, source_path: str) -> bool:
         """Return whether a document links to a file that kb may not have, by its path or name."""

@@ -66,7 +66,7 @@ class Subscription:
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        """End the current wait, otherwise the next one."""
+        """End the current wait, or failing that, the next one."""
         with suppress(RuntimeError):  # its loop is closed, and nobody waits any more
             self._loop.call_soon_threadsafe(self._woken.set)
 

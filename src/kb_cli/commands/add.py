@@ -217,7 +217,7 @@ def add_pages(addresses: list[str], options: Options, *, whole: bool) -> list[Fi
 
 
 async def first_address(addresses: Sequence[str], client: EngineClient) -> str:
-    """Return the address under which the engine has a page already, otherwise the last one."""
+    """Return the address under which the engine has a page already, or failing that, the last one."""
     known = await fetch_files(client, addresses)
     return next((address for address in addresses if address in known), addresses[-1])
 

@@ -99,7 +99,7 @@ class ArgumentErrors(Middleware):
         )
 
     async def _titled(self, name: str) -> list[JSON]:
-        """Return the documents with a title, otherwise documents that contain its words."""
+        """Return the documents with a title, or failing that, documents that contain its words."""
         reply = await self._engine.search(query=name, fts_only=True, group_by="document", top=MOST_NAMED)
         results = [result | {"id": result["document_id"]} for result in reply["results"]]
         return [result for result in results if result["title"].casefold() == name.strip().casefold()] or results

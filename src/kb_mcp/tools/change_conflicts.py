@@ -34,7 +34,7 @@ def parse_version(text: str) -> str:
 
 
 async def refused_change(engine: EngineClient, document_id: int, error: Changed, text: str, read: str) -> ToolError:
-    """Return an error with the difference between the current note and the new text, otherwise the version read.
+    """Return an error with the difference between the current note and the new text, or failing that, the version read.
 
     If the history does not contain that version, the error contains the current text.
     """

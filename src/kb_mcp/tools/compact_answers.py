@@ -40,7 +40,7 @@ def given(**fields: object) -> JSON:
 
 
 def document_date(document: JSON) -> str:
-    """Return the document date as written, otherwise the day of the last change."""
+    """Return the document date as written, or failing that, the day of the last change."""
     return str(document["date"] or document["day"])
 
 

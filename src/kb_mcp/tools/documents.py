@@ -506,7 +506,7 @@ class DocumentTools:
         return document, range(from_chunk, from_chunk + 1) if around >= 0 else None
 
     async def _best_chunk(self, document_id: int, query: str) -> int:
-        """Return the id of the chunk that answers a question best, otherwise of the first chunk.
+        """Return the id of the chunk that answers a question best, or failing that, of the first chunk.
 
         Raises:
             NotFound: the document does not exist.

@@ -71,7 +71,7 @@ def _span_of_line(chunks: list[JSON], name: str) -> tuple[int, int] | None:
 
 
 def _section(text: str, heading: str) -> tuple[int, int] | None:
-    """Return the start and end of the Markdown section whose heading equals, otherwise contains, the words."""
+    """Return the start and end of the Markdown section whose heading equals, or failing that, contains, the words."""
     lines = list(HEADING_LINE.finditer(text))
     fits: tuple[Callable[[str, str], bool], ...] = (str.__eq__, str.__contains__)
     for fit in fits:

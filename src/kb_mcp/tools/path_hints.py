@@ -38,7 +38,7 @@ async def check_path(engine: EngineClient, source_path: str, *, is_note: bool) -
 
 
 async def documents_called(engine: EngineClient, name: str) -> list[JSON]:
-    """Return the documents with a path, otherwise with a path that ends in it, or with that file name."""
+    """Return the documents with a path, or failing that, with a path that ends in it, or with that file name."""
     if exact := (await engine.documents(source_path=name, limit=MOST_NAMED))["documents"]:
         return list(exact)
     if not name.strip("/ "):

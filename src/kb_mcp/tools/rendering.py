@@ -462,7 +462,7 @@ def omitted_text(record: JSON) -> str:
 
 
 def place_text(place: JSON) -> str:
-    """Return page and heading, otherwise the line."""
+    """Return page and heading, or failing that, the line."""
     page = f"p. {place['page']}" if "page" in place else ""
     heading = quoted(heading_text(place["heading"]), 100) if "heading" in place else ""
     return ", ".join(filter(None, (page, heading))) or f"line {place['line']}"

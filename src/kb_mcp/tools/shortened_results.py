@@ -98,7 +98,7 @@ def _merged(pieces: list[Range], text: str) -> list[Range]:
 
 
 def best(reply: JSON, top: int, *, is_ranked: bool) -> JSON:
-    """Return the reply with the results to show: `top` of them, otherwise the best that fit into few tokens.
+    """Return the reply with the results to show: `top` of them, or failing that, the best that fit into few tokens.
 
     `further` counts the passages left out that are not far weaker. `longer` is a larger number of results, if even the
     last one found is as good as the best. Unless `is_ranked`, by words and meaning together, scores do not show which

@@ -86,7 +86,7 @@ def in_precision(files: ModelFiles, home: Path, precision: str) -> ModelFiles:
 
 
 def find_model(model_dir: Path | None, data_dir: Path) -> ModelFiles:
-    """Return the model in `model_dir`, otherwise the default one, in the precision of its files.
+    """Return the model in `model_dir`, or failing that, the default one, in the precision of its files.
 
     Raises:
         ModelError: as for `prepare`.

@@ -39,7 +39,7 @@ def _minute(turn: Turn) -> str:
 
 
 def _title(session: Session) -> str | None:
-    """Return the title that a session was given, otherwise the first line that the user wrote."""
+    """Return the title that a session was given, or failing that, the first line that the user wrote."""
     written = (_COMMAND.sub("", turn.text).strip() for turn in session.turns if turn.speaker == "User")
     title = one_line(session.title or next(filter(None, written), "").lstrip("# ").partition("\n")[0])
     return title if len(title) <= _LONGEST_TITLE else f"{title[:_LONGEST_TITLE]}…"

@@ -82,7 +82,7 @@ def _heading(start: int, level: int, written: str) -> Iterator[Heading]:
 
 
 def _date(text: str, headings: Sequence[Heading], attributes: Mapping[str, str]) -> str | None:
-    """Return the date in an attribute, otherwise in the revision below the title and the authors."""
+    """Return the date in an attribute, or failing that, in the revision below the title and the authors."""
     has_header = headings and headings[0].level == 1
     below = text[headings[0].start :].split("\n", _HEADER_LINES)[1:_HEADER_LINES] if has_header else []
     header = takewhile(bool, map(str.strip, below))

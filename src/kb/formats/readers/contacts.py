@@ -83,7 +83,7 @@ def _write(card: Sequence[ContentLine], text: TextBuilder) -> None:
 
 
 def _name(card: Sequence[ContentLine]) -> str:
-    """Return the name of a contact: the full name, otherwise its parts, otherwise the organization."""
+    """Return the name of a contact: the full name, or failing that, its parts, or failing that, the organization."""
     first = {line.name: line for line in reversed(card) if line.value.strip(" ;")}
     if "FN" in first:
         return one_line(first["FN"].text)

@@ -188,7 +188,7 @@ def _sections(pages: list[str], paths: list[tuple[str, ...]]) -> Iterator[Sectio
 
 
 def _paths(outline: list[Heading], count: int) -> Iterator[tuple[str, ...]]:
-    """Yield the heading path of each page, from its first bookmark, otherwise from the last one before it."""
+    """Yield the heading path of each page, from its first bookmark, or failing that, from the last one before it."""
     first: dict[int, tuple[str, ...]] = {}
     last: dict[int, tuple[str, ...]] = {}
     above: list[Heading] = []

@@ -143,7 +143,7 @@ class _Slide:
                 yield shape
 
     def _place(self, shape: etree._Element) -> Box | None:
-        """Return the position of a shape, otherwise of its placeholder in the layout."""
+        """Return the position of a shape, or failing that, of its placeholder in the layout."""
         if box := _box(shape):
             return box
         places = self._templates.places(self._layout)

@@ -31,7 +31,7 @@ _STAMP: Final = re.compile(rf"<{_TIME}>")
 _UNSPOKEN: Final = ("NOTE", "STYLE", "REGION")
 _SENTENCE_END: Final = re.compile(r"[.!?…。\uff01\uff1f][\"'”’)\]」』]*\Z")
 _FULL, _LONGEST = 500, 1000
-"""The lengths at which a part ends after a sentence, otherwise after any cue."""
+"""The lengths at which a part ends after a sentence, or failing that, after any cue."""
 
 
 class Cue(NamedTuple):

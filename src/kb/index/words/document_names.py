@@ -42,7 +42,7 @@ def file_name(path: str, *, is_part: bool = False) -> str:
 
 
 def folded_name(source_path: str | None, title: str, is_part: bool) -> str:
-    """Return the name of a document's file, otherwise its title, in the form that a filter by name compares."""
+    """Return the name of a document's file, or failing that, its title, in the form that a filter by name compares."""
     return folded(title if source_path is None else file_name(source_path, is_part=is_part))
 
 
